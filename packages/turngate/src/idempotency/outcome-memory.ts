@@ -1,0 +1,58 @@
+/**
+ * Finished records remembered in this process, so that a repeat costs no trip. Only committed,
+ * immutable records enter; none outlives its own expiry; the size is bounded in characters.
+ * Switched off, the guarantees are the same.
+ */
+import type { StoredRecord } from '../contract/record-store.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+
+const overheadChars = 200; // Map entry, strings' headers and the record object, roughly.
+
+/** A bounded least-recently-used memory of finished records. */
+export class OutcomeMemory {
+  private readonly entries = new Map<string, { record: StoredRecord; dropAtMonoMs: number }>();
+  private readonly charsMax: number;
+  private readonly runtime: Runtime;
+  private chars = 0;
+
+  constructor(charsMax: number, runtime: Runtime) {
+    this.charsMax = charsMax;
+    this.runtime = runtime;
+  }
+
+  get(key: string): StoredRecord | undefined {
+    const entry = this.entries.get(key);
+    if (entry === undefined) return undefined;
+    this.drop(key, entry.record);
+    if (this.runtime.monoMs() >= entry.dropAtMonoMs) return undefined;
+    this.entries.set(key, entry); // Back in at the young end.
+    this.chars += cost(key, entry.record);
+    return entry.record;
+  }
+
+  add(key: string, record: StoredRecord): void {
+    const size = cost(key, record);
+    if (size > this.charsMax / 8) return; // One giant must not push out everybody else.
+    const old = this.entries.get(key);
+    if (old !== undefined) this.drop(key, old.record);
+    // By the local clock from now on: at most as long as the store will keep it from its own now.
+    // Half of the retention, so that a wall-clock difference between hosts cannot outlive it.
+    const keepMs = (record.expiresAtMs - record.firstProcessedAtMs) / 2;
+    const ageMs = Math.max(0, this.runtime.wallMs() - record.firstProcessedAtMs);
+    if (ageMs >= keepMs) return;
+    this.entries.set(key, { record, dropAtMonoMs: this.runtime.monoMs() + keepMs - ageMs });
+    this.chars += size;
+    for (const [oldest, entry] of this.entries) {
+      if (this.chars <= this.charsMax) break;
+      this.drop(oldest, entry.record);
+    }
+  }
+
+  private drop(key: string, record: StoredRecord): void {
+    if (this.entries.delete(key)) this.chars -= cost(key, record);
+  }
+}
+
+function cost(key: string, record: StoredRecord): number {
+  return key.length + record.result.length + overheadChars;
+}

@@ -1,0 +1,24 @@
+/** What callers get, and how a stored record becomes it. */
+import type { StoredRecord } from '../contract/record-store.ts';
+import { decodeResult } from '../core/codec.ts';
+import { type Refusal, TurngateError } from '../core/errors.ts';
+
+/** The answer of an operation. */
+export interface Outcome<Value> {
+  /** The handler's result after a codec round trip: equal for the first caller and every repeat. */
+  readonly value: Value;
+  /** False for the one caller whose attempt did the work. */
+  readonly replayed: boolean;
+  /** When the first was processed, by the store's clock. */
+  readonly firstProcessedAt: Date;
+}
+
+/** Decodes a record; a remembered refusal is thrown as REFUSED. */
+export function outcomeOf<Value>(record: StoredRecord, replayed: boolean): Outcome<Value> {
+  const firstProcessedAt = new Date(record.firstProcessedAtMs);
+  if (record.state === 'refused') {
+    const refusal = decodeResult(record.result) as Refusal;
+    throw new TurngateError('REFUSED', refusal.message, { refusal, replayed, firstProcessedAt });
+  }
+  return { value: decodeResult(record.result) as Value, replayed, firstProcessedAt };
+}

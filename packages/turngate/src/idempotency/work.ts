@@ -1,0 +1,105 @@
+/** The handler as database work: context in, encoded result or refusal out. */
+import type { Work, WorkResult } from '../contract/record-store.ts';
+import { encodeResult } from '../core/codec.ts';
+import { TurngateError } from '../core/errors.ts';
+import { recordIdText } from '../core/record-id.ts';
+import { findFrame, inFrame } from '../runtime/flow-context.ts';
+import {
+  isRefusal,
+  type OperationContext,
+  type OperationDeclaration,
+  type OperationPolicy,
+  type Request,
+} from './declaration.ts';
+
+/** What a lock gives the work that runs under it. */
+export interface Guard {
+  readonly signal: AbortSignal;
+  readonly fence: bigint;
+  isHeld(): boolean;
+  release(): Promise<unknown>;
+}
+
+/** What one attempt runs with. */
+export interface WorkSetting<Tx, Input, Value> {
+  readonly declaration: OperationDeclaration<Tx, Input, Value>;
+  readonly policy: OperationPolicy;
+  readonly request: Request;
+  readonly input: Input;
+  readonly guard: Guard | undefined;
+  readonly closing: AbortSignal;
+}
+
+/** Makes the work of one attempt. */
+export function workOf<Tx, Input, Value>(setting: WorkSetting<Tx, Input, Value>): Work<Tx> {
+  const { declaration, policy, request, input, guard } = setting;
+  return async (tx) => {
+    let value: Value;
+    try {
+      const context = new Context(tx, setting);
+      value = await inFrame(frameOf(request), true, async () => declaration.run(input, context));
+    } catch (error) {
+      if (!isRefusal(error)) throw error;
+      return encodeChecked(policy, 'refused', error.refusal);
+    }
+    // A lock that is known to be lost is not committed under; a retry takes it anew.
+    if (guard !== undefined && !guard.isHeld()) {
+      const message = `${policy.name}: the lock was lost before commit; the work was rolled back`;
+      throw new TurngateError('LOCK_LOST', message, { outcome: 'not-applied' });
+    }
+    return encodeChecked(policy, 'done', value);
+  };
+}
+
+/** An operation that calls itself with its own key would wait for itself. */
+export function refuseNested(request: Request): void {
+  if (findFrame(frameOf(request)) === undefined) return;
+  const message = `${request.id.operation} was called from its own handler with its own key`;
+  throw new TurngateError('OPERATION_NESTED', message);
+}
+
+function frameOf(request: Request): string {
+  return `operation:${recordIdText(request.id)}`;
+}
+
+/** Encoded before commit: what cannot be stored rolls the work back instead of losing its result. */
+function encodeChecked(
+  policy: OperationPolicy,
+  state: WorkResult['state'],
+  value: unknown,
+): WorkResult {
+  const result = encodeResult(value);
+  if (result.length > policy.resultCharsMax) {
+    const message = `${policy.name}: result has ${result.length} characters, resultCharsMax is ${policy.resultCharsMax}`;
+    throw new TurngateError('RESULT_INVALID', message);
+  }
+  return { state, result };
+}
+
+type ContextSource = Pick<WorkSetting<unknown, unknown, unknown>, 'guard' | 'closing' | 'request'>;
+
+class Context<Tx> implements OperationContext<Tx> {
+  readonly tx: Tx;
+  private readonly setting: ContextSource;
+
+  constructor(tx: Tx, setting: ContextSource) {
+    this.tx = tx;
+    this.setting = setting;
+  }
+
+  get signal(): AbortSignal {
+    return this.setting.guard?.signal ?? this.setting.closing;
+  }
+
+  get fence(): bigint | undefined {
+    return this.setting.guard?.fence;
+  }
+
+  get scope(): string {
+    return this.setting.request.id.scope;
+  }
+
+  get key(): string {
+    return this.setting.request.id.key;
+  }
+}

@@ -1,0 +1,38 @@
+/** What a PostgreSQL client must be able to do for us; one small file per client in drivers/. */
+import type { SqlSession } from '../../contract/sql-session.ts';
+import type { Step } from './statements.ts';
+
+/** A row by position. Our statements cast every column to text, so all clients agree. */
+export type Row = readonly (string | null)[];
+
+/** Inside an open transaction. */
+export interface PostgresSession extends SqlSession {
+  /** Sends all steps at once where the client can; runs them in order; a failure skips the rest. */
+  batch(steps: readonly Step[]): Promise<Row[][]>;
+  /** Is a transaction open? Undefined where the client cannot tell. */
+  inTransaction(): boolean | undefined;
+}
+
+/** A transaction of ours on a connection of its own. */
+export interface PostgresTransaction<Tx> {
+  /** What the handler gets. */
+  readonly tx: Tx;
+  readonly session: PostgresSession;
+  /** Sends the steps and COMMIT together, then gives the connection back. */
+  commit(steps: readonly Step[]): Promise<void>;
+  /** Rolls back and gives the connection back. Never rejects: a broken connection is thrown away. */
+  rollback(): Promise<void>;
+  /** Throws the connection away: nobody may use it again. */
+  destroy(): void;
+}
+
+/** The port; `Tx` is the client's own transaction handle. */
+export interface PostgresDriver<Tx> {
+  readonly name: string;
+  /** Gets a connection and sends BEGIN with the steps. */
+  begin(steps: readonly Step[]): Promise<{ transaction: PostgresTransaction<Tx>; rows: Row[][] }>;
+  /** One statement outside any transaction. */
+  run(step: Step): Promise<Row[]>;
+  /** The session of a transaction somebody else opened. */
+  adopt(tx: Tx): PostgresSession;
+}

@@ -1,0 +1,184 @@
+/** node-postgres (`pg`): a Pool, whose clients are the handlers' transactions. */
+import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
+import * as sql from '../statements.ts';
+import { PgBatch, type PgConnection } from './pg-batch.ts';
+
+/** The part of a `pg` client that Turngate calls; a handler's `tx` is one. */
+export interface PgClientLike {
+  // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads cannot be told structurally.
+  query(config: any, values?: any): any;
+}
+
+/** A client checked out of a pool. */
+export interface PgPoolClientLike extends PgClientLike {
+  release(destroy?: boolean | Error): void;
+  on(event: 'error', listener: (error: Error) => void): unknown;
+  removeListener(event: 'error', listener: (error: Error) => void): unknown;
+}
+
+/** The part of a `pg.Pool` that Turngate calls. */
+export interface PgPoolLike {
+  connect(): Promise<PgPoolClientLike>;
+  // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads cannot be told structurally.
+  query(config: any, values?: any): any;
+}
+
+interface Internals {
+  readonly connection?: Partial<PgConnection>;
+  readonly pipeline?: boolean;
+  getTransactionStatus?(): string | null;
+}
+
+type Result = { rows: Record<string, unknown>[]; rowCount: number | null };
+
+/** Options of the pg driver. */
+export interface PgDriverOptions {
+  readonly prepare: boolean;
+}
+
+/** The driver over a `pg.Pool`. */
+export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDriver<PgClientLike> {
+  const session = (client: PgClientLike): PostgresSession => new PgSession(client, options);
+  return {
+    name: 'pg',
+    async begin(steps) {
+      const client = await pool.connect();
+      const transaction = new PgTransaction(client, session(client));
+      try {
+        const lead = { statement: sql.begin, values: [] };
+        const [, ...rows] = await transaction.session.batch([lead, ...steps]);
+        return { transaction, rows };
+      } catch (error) {
+        await transaction.rollback();
+        throw error;
+      }
+    },
+    async run(step) {
+      const client = await pool.connect();
+      const lease = new ClientLease(client);
+      try {
+        const [rows] = await session(client).batch([step]);
+        lease.end();
+        return rows as Row[];
+      } catch (error) {
+        lease.end(error as Error);
+        throw error;
+      }
+    },
+    adopt: session,
+  };
+}
+
+/** The session of a client that has a transaction open. */
+export function pgSession(client: PgClientLike): PostgresSession {
+  return new PgSession(client, { prepare: true });
+}
+
+/** A checked-out client must have an error listener, or a dying backend would crash the process. */
+class ClientLease {
+  private readonly client: PgPoolClientLike;
+  private readonly ignore = (): void => {};
+  private ended = false;
+
+  constructor(client: PgPoolClientLike) {
+    this.client = client;
+    client.on('error', this.ignore);
+  }
+
+  end(broken?: Error): void {
+    if (this.ended) return;
+    this.ended = true;
+    this.client.removeListener('error', this.ignore);
+    this.client.release(broken);
+  }
+}
+
+class PgTransaction implements PostgresTransaction<PgClientLike> {
+  readonly tx: PgClientLike;
+  readonly session: PostgresSession;
+  private readonly lease: ClientLease;
+
+  constructor(client: PgPoolClientLike, session: PostgresSession) {
+    this.tx = client;
+    this.session = session;
+    this.lease = new ClientLease(client);
+  }
+
+  async commit(steps: readonly sql.Step[]): Promise<void> {
+    try {
+      await this.session.batch([...steps, { statement: sql.commit, values: [] }]);
+      this.lease.end();
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+  }
+
+  async rollback(): Promise<void> {
+    try {
+      await this.session.batch([{ statement: sql.rollback, values: [] }]);
+      this.lease.end();
+    } catch (error) {
+      this.lease.end(error as Error);
+    }
+  }
+
+  destroy(): void {
+    this.lease.end(new Error('thrown away by Turngate'));
+  }
+}
+
+class PgSession implements PostgresSession {
+  private readonly client: PgClientLike & Internals;
+  private readonly prepare: boolean;
+
+  constructor(client: PgClientLike, options: PgDriverOptions) {
+    this.client = client as PgClientLike & Internals;
+    this.prepare = options.prepare;
+  }
+
+  async query(text: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    const result = (await this.client.query(text, values)) as Result;
+    return { rows: result.rows, affectedRows: result.rowCount ?? 0 };
+  }
+
+  async batch(steps: readonly sql.Step[]): Promise<Row[][]> {
+    const { client } = this;
+    if (client.pipeline === true) {
+      // Written one after the other without waiting; a failed one fails those behind it.
+      return await settleAll(steps.map((step) => this.single(step)));
+    }
+    if (typeof client.connection?.parse !== 'function') {
+      const rows: Row[][] = []; // pg-native: no wire to write to.
+      for (const step of steps) rows.push(await this.single(step));
+      return rows;
+    }
+    return await new Promise((resolve, reject) => {
+      const batch = new PgBatch(steps, this.prepare);
+      batch.callback = (error, rows) =>
+        error === null || error === undefined ? resolve(rows as Row[][]) : reject(error);
+      client.query(batch);
+    });
+  }
+
+  inTransaction(): boolean | undefined {
+    const status = this.client.getTransactionStatus?.();
+    return status === undefined || status === null ? undefined : status !== 'I';
+  }
+
+  private async single({ statement, values }: sql.Step): Promise<Row[]> {
+    const named = this.prepare ? { name: statement.name } : {};
+    const config = { ...named, text: statement.text, values, rowMode: 'array' };
+    return (await (this.client.query(config) as Promise<{ rows: Row[] }>)).rows;
+  }
+}
+
+/** All results, or the first error in order, when all have been answered. */
+async function settleAll(calls: readonly Promise<Row[]>[]): Promise<Row[][]> {
+  const results = await Promise.allSettled(calls);
+  return results.map((result) => {
+    if (result.status === 'rejected') throw result.reason as Error;
+    return result.value;
+  });
+}

@@ -1,0 +1,124 @@
+/** postgres.js (`postgres`): a reserved connection is the handler's transaction. */
+import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
+import * as sql from '../statements.ts';
+
+interface PendingRows extends Promise<readonly Record<string, unknown>[] & { count?: number }> {
+  values(): Promise<readonly Row[]>;
+}
+
+/** The part of a postgres.js transaction (or reserved connection) that Turngate calls. */
+export interface PostgresJsTxLike {
+  // biome-ignore lint/suspicious/noExplicitAny: postgres.js' generics cannot be told structurally.
+  unsafe(text: string, values?: any, options?: any): any;
+}
+
+/** The part of a postgres.js `sql` that Turngate calls. */
+export interface PostgresJsLike extends PostgresJsTxLike {
+  reserve(): Promise<PostgresJsTxLike & { release(): void }>;
+}
+
+/** The driver over a postgres.js `sql`. */
+export function postgresJsDriver(
+  client: PostgresJsLike,
+  options: { readonly prepare: boolean },
+): PostgresDriver<PostgresJsTxLike> {
+  const session = (tx: PostgresJsTxLike): PostgresSession => new Session(tx, options.prepare);
+  return {
+    name: 'postgres.js',
+    async begin(steps) {
+      const reserved = await client.reserve();
+      const transaction = new Transaction(reserved, session(reserved));
+      try {
+        const lead = { statement: sql.begin, values: [] };
+        const [, ...rows] = await transaction.session.batch([lead, ...steps]);
+        return { transaction, rows };
+      } catch (error) {
+        await transaction.rollback();
+        throw error;
+      }
+    },
+    async run(step) {
+      return [...(await send(client, step, options.prepare))];
+    },
+    adopt: session,
+  };
+}
+
+/** The session of an open postgres.js transaction. */
+export function postgresJsSession(tx: PostgresJsTxLike): PostgresSession {
+  return new Session(tx, true);
+}
+
+function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<readonly Row[]> {
+  const { statement, values } = step;
+  return (tx.unsafe(statement.text, values, { prepare }) as PendingRows).values();
+}
+
+class Transaction implements PostgresTransaction<PostgresJsTxLike> {
+  readonly tx: PostgresJsTxLike;
+  readonly session: PostgresSession;
+  private readonly reserved: { release(): void };
+  private released = false;
+
+  constructor(reserved: PostgresJsTxLike & { release(): void }, session: PostgresSession) {
+    this.tx = reserved;
+    this.session = session;
+    this.reserved = reserved;
+  }
+
+  async commit(steps: readonly sql.Step[]): Promise<void> {
+    try {
+      await this.session.batch([...steps, { statement: sql.commit, values: [] }]);
+    } catch (error) {
+      await this.rollback();
+      throw error;
+    }
+    this.release();
+  }
+
+  async rollback(): Promise<void> {
+    // A dead connection is replaced by postgres.js itself; its transaction died with it.
+    await this.session.batch([{ statement: sql.rollback, values: [] }]).catch(() => undefined);
+    this.release();
+  }
+
+  destroy(): void {
+    void this.rollback();
+  }
+
+  private release(): void {
+    if (this.released) return;
+    this.released = true;
+    this.reserved.release();
+  }
+}
+
+class Session implements PostgresSession {
+  private readonly tx: PostgresJsTxLike;
+  private readonly prepare: boolean;
+
+  constructor(tx: PostgresJsTxLike, prepare: boolean) {
+    this.tx = tx;
+    this.prepare = prepare;
+  }
+
+  async query(text: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    const rows = await (this.tx.unsafe(text, values) as PendingRows);
+    return { rows: [...rows], affectedRows: rows.count ?? rows.length };
+  }
+
+  /** Queries of one connection are pipelined by postgres.js; a failed one fails those behind it. */
+  async batch(steps: readonly sql.Step[]): Promise<Row[][]> {
+    const calls = steps.map((step) => send(this.tx, step, this.prepare));
+    const results = await Promise.allSettled(calls);
+    return results.map((result) => {
+      if (result.status === 'rejected') throw result.reason as Error;
+      return [...result.value];
+    });
+  }
+
+  inTransaction(): boolean | undefined {
+    return undefined;
+  }
+}

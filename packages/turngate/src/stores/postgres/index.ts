@@ -1,0 +1,8 @@
+/** PostgreSQL stores: records, locks, migrations, over `pg`, `postgres` or PGlite. */
+
+export type { PostgresClient, PostgresTxOf } from './clients.ts';
+export type { PgClientLike, PgPoolLike } from './drivers/pg.ts';
+export type { PGliteLike, PGliteTxLike } from './drivers/pglite.ts';
+export type { PostgresJsLike, PostgresJsTxLike } from './drivers/postgres-js.ts';
+export type { MigrationReport } from './migrate.ts';
+export { migrate, type PostgresOptions, postgres, postgresLocks, postgresSession } from './open.ts';

@@ -1,0 +1,65 @@
+/** A driver whose calls end: a server that does not answer is a server that is not there. */
+import type { Runtime } from '../../runtime/runtime.ts';
+import { waitFor } from '../../runtime/wait.ts';
+import type { PostgresDriver, PostgresTransaction } from './driver.ts';
+import type { Step } from './statements.ts';
+
+/** Counted as a lost connection, because nobody knows what the server did. */
+class NoAnswer extends Error {
+  override readonly name = 'NoAnswer';
+  readonly code = '08006';
+}
+
+/** Ends every call of ours after `limitMs`. The handler's own statements are the handler's. */
+export function withLimits<Tx>(
+  driver: PostgresDriver<Tx>,
+  runtime: Runtime,
+  limitMs: number,
+): PostgresDriver<Tx> {
+  const limited = <T>(call: Promise<T>): Promise<T> =>
+    waitFor(runtime, call, {
+      limitMs,
+      onCut: () => new NoAnswer(`no answer from PostgreSQL within ${limitMs} ms`),
+    });
+  return {
+    name: driver.name,
+    async begin(steps) {
+      const call = driver.begin(steps);
+      try {
+        const { transaction, rows } = await limited(call);
+        return { transaction: limitedTransaction(transaction, limited), rows };
+      } catch (error) {
+        // A connection that comes too late goes straight back.
+        if (error instanceof NoAnswer)
+          call.then(
+            (late) => late.transaction.rollback(),
+            () => {},
+          );
+        throw error;
+      }
+    },
+    run: (step) => limited(driver.run(step)),
+    adopt: (tx) => driver.adopt(tx),
+  };
+}
+
+function limitedTransaction<Tx>(
+  transaction: PostgresTransaction<Tx>,
+  limited: <T>(call: Promise<T>) => Promise<T>,
+): PostgresTransaction<Tx> {
+  const orDestroy = async (call: Promise<void>): Promise<void> => {
+    try {
+      await limited(call);
+    } catch (error) {
+      if (error instanceof NoAnswer) transaction.destroy();
+      throw error;
+    }
+  };
+  return {
+    tx: transaction.tx,
+    session: transaction.session,
+    commit: (steps: readonly Step[]) => orDestroy(transaction.commit(steps)),
+    rollback: () => orDestroy(transaction.rollback()).catch(() => undefined),
+    destroy: () => transaction.destroy(),
+  };
+}

@@ -1,0 +1,75 @@
+/** The statements of locks in table mode. clock_timestamp(), not now(): now() is the start time. */
+import type { Statement } from './statements.ts';
+
+const microseconds = `(extract(epoch FROM clock_timestamp()) * 1000000)::bigint`;
+
+/**
+ * $1 name, $2 owner, $3 lease in milliseconds. Grants when free, expired, or held by this very attempt
+ * (whose reply was lost: same fence, same lease). The fence is the larger of the last one plus one
+ * and the server's microseconds, so it grows even if the newest rows were lost in a failover.
+ */
+export const acquire: Statement = {
+  name: 'turngate_lock_acquire_1',
+  text: `WITH granted AS (
+    INSERT INTO turngate_lock AS l (name, owner, fence, expires_at)
+    VALUES ($1, $2, ${microseconds}, clock_timestamp() + $3::bigint * interval '1 millisecond')
+    ON CONFLICT (name) DO UPDATE SET
+      owner = excluded.owner,
+      fence = CASE WHEN l.owner = excluded.owner AND l.expires_at > clock_timestamp()
+        THEN l.fence ELSE greatest(l.fence + 1, excluded.fence) END,
+      expires_at = CASE WHEN l.owner = excluded.owner AND l.expires_at > clock_timestamp()
+        THEN l.expires_at ELSE clock_timestamp() + $3::bigint * interval '1 millisecond' END
+    WHERE l.owner IS NULL OR l.owner = excluded.owner OR l.expires_at <= clock_timestamp()
+    RETURNING fence)
+  SELECT fence::text, NULL::text FROM granted
+  UNION ALL
+  SELECT NULL, trunc(extract(epoch FROM expires_at - clock_timestamp()) * 1000)::text
+  FROM turngate_lock WHERE name = $1 AND NOT EXISTS (SELECT FROM granted)`,
+};
+
+/** $1 JSON list of {name, owner, leaseMs}; returns (ordinal, answer) for every name that exists. */
+export const renew: Statement = {
+  name: 'turngate_lock_renew_1',
+  text: `WITH wanted AS (
+    SELECT w.ordinality, w.item ->> 'name' AS name, w.item ->> 'owner' AS owner,
+      (w.item ->> 'leaseMs')::bigint AS lease_ms
+    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS w (item, ordinality)),
+  renewed AS (
+    UPDATE turngate_lock l
+    SET expires_at = clock_timestamp() + w.lease_ms * interval '1 millisecond'
+    FROM wanted w
+    WHERE l.name = w.name AND l.owner = w.owner AND l.expires_at > clock_timestamp()
+    RETURNING w.ordinality)
+  SELECT w.ordinality::text, CASE
+    WHEN r.ordinality IS NOT NULL THEN 'ours'
+    WHEN l.owner IS NULL OR l.owner = w.owner THEN 'expired'
+    ELSE 'taken' END
+  FROM wanted w
+  JOIN turngate_lock l ON l.name = w.name
+  LEFT JOIN renewed r ON r.ordinality = w.ordinality`,
+};
+
+/** $1 name, $2 owner. Frees it if it is still this owner's; says what it found. */
+export const release: Statement = {
+  name: 'turngate_lock_release_1',
+  text: `WITH seen AS (
+    SELECT name, owner, expires_at > clock_timestamp() AS live
+    FROM turngate_lock WHERE name = $1 FOR UPDATE),
+  freed AS (
+    UPDATE turngate_lock l SET owner = NULL, expires_at = clock_timestamp()
+    FROM seen WHERE l.name = seen.name AND seen.owner = $2 AND l.owner = $2)
+  SELECT CASE
+    WHEN owner = $2 AND live THEN 'ours'
+    WHEN owner IS NULL OR owner = $2 OR NOT live THEN 'expired'
+    ELSE 'taken' END
+  FROM seen`,
+};
+
+/** $1 name. The live holder, if there is one. */
+export const inspect: Statement = {
+  name: 'turngate_lock_inspect_1',
+  text: `SELECT owner, fence::text,
+    trunc(extract(epoch FROM expires_at - clock_timestamp()) * 1000)::text
+  FROM turngate_lock
+  WHERE name = $1 AND owner IS NOT NULL AND expires_at > clock_timestamp()`,
+};

@@ -1,0 +1,258 @@
+/**
+ * Records in PostgreSQL. The claim is a transaction-level advisory lock plus a read of the record, and
+ * the only row written is the finished one: a first call costs one insert, sent with COMMIT, and a
+ * crash at any line leaves nothing to clean up. The unique index decides even if the lock did not.
+ */
+import { hash } from 'node:crypto';
+import {
+  type Attempt,
+  type Claim,
+  CommitUnknown,
+  type RecordStore,
+  type StoredRecord,
+  type Work,
+  type WorkResult,
+} from '../../contract/record-store.ts';
+import { TurngateError } from '../../core/errors.ts';
+import { type RecordId, recordIdText } from '../../core/record-id.ts';
+import { isConnectionLost } from '../sql/sql-error.ts';
+import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from './driver.ts';
+import { isConflict, ourStoreError, storeError } from './postgres-error.ts';
+import * as sql from './statements.ts';
+
+type Seen =
+  | { readonly kind: 'free'; readonly nowMs: number }
+  | Exclude<Attempt, { kind: 'ran' | 'conflict' }>;
+
+/** The record store over any PostgreSQL driver. */
+export class PostgresRecords<Tx> implements RecordStore<Tx> {
+  readonly name = 'postgres';
+  readonly capabilities = { atomicWithEffect: true, durable: true, shared: true } as const;
+  private readonly driver: PostgresDriver<Tx>;
+
+  constructor(driver: PostgresDriver<Tx>) {
+    this.driver = driver;
+  }
+
+  async read(id: RecordId): Promise<StoredRecord | undefined> {
+    try {
+      const [row] = await this.driver.run({ statement: sql.read, values: idValues(id) });
+      return row !== undefined && isLive(row) ? recordOf(row) : undefined;
+    } catch (error) {
+      throw ourStoreError(error);
+    }
+  }
+
+  async attempt(claim: Claim, work: Work<Tx>): Promise<Attempt> {
+    const opened = await this.open(claim);
+    if (!('transaction' in opened)) return opened;
+    const { transaction, nowMs } = opened;
+    let result: WorkResult;
+    try {
+      result = await work(transaction.tx);
+    } catch (error) {
+      await transaction.rollback();
+      if (isConflict(error)) return { kind: 'conflict', cause: error };
+      throw storeError(error) ?? error;
+    }
+    if (result.state === 'refused') {
+      await transaction.rollback();
+      return await this.storeRefusal(claim, result);
+    }
+    return await commitWith(transaction, claim, result, nowMs);
+  }
+
+  async within(tx: Tx, claim: Claim, work: Work<Tx>): Promise<Attempt> {
+    const session = this.driver.adopt(tx);
+    if (session.inTransaction() === false) {
+      throw new TurngateError('TRANSACTION_REQUIRED', 'within() needs an open transaction');
+    }
+    const lead = [{ statement: sql.savepoint, values: [] }, ...claimSteps(claim)];
+    let seen: Seen;
+    try {
+      const [, ...rows] = await session.batch(lead);
+      seen = await this.look(session, claim, rows);
+      // Undoing the savepoint also lets go of the advisory locks taken since.
+      if (seen.kind !== 'free') await session.batch(undoSteps);
+    } catch (error) {
+      throw isConflict(error) ? conflict(error) : ourStoreError(error);
+    }
+    if (seen.kind !== 'free') return seen;
+    return await workWithin(tx, session, claim, work, seen.nowMs);
+  }
+
+  async probe(claim: Claim): Promise<Exclude<Attempt, { kind: 'ran' }> | { kind: 'free' }> {
+    const opened = await this.open(claim);
+    if (!('transaction' in opened)) return opened;
+    await opened.transaction.rollback();
+    return { kind: 'free' };
+  }
+
+  async purge({ batchRows, batches }: { batchRows: number; batches: number }): Promise<number> {
+    let purged = 0;
+    for (let i = 0; i < batches; i++) {
+      const step = { statement: sql.purge, values: [String(batchRows)] };
+      const rows = await this.driver.run(step).catch((error: unknown) => {
+        throw ourStoreError(error);
+      });
+      purged += rows.length;
+      if (rows.length < batchRows) break;
+    }
+    return purged;
+  }
+
+  /** BEGIN and claim in one trip; leaves at once, connection given back, when it is not ours. */
+  private async open(
+    claim: Claim,
+  ): Promise<
+    { transaction: PostgresTransaction<Tx>; nowMs: number } | Exclude<Seen, { kind: 'free' }>
+  > {
+    let transaction: PostgresTransaction<Tx> | undefined;
+    try {
+      const begun = await this.driver.begin(claimSteps(claim));
+      transaction = begun.transaction;
+      const seen = await this.look(transaction.session, claim, begun.rows);
+      if (seen.kind === 'free') return { transaction, nowMs: seen.nowMs };
+      await transaction.rollback();
+      return seen;
+    } catch (error) {
+      await transaction?.rollback();
+      throw ourStoreError(error);
+    }
+  }
+
+  private async look(session: PostgresSession, claim: Claim, rows: Row[][]): Promise<Seen> {
+    const [payload, claimed, nowMs] = rows[0]?.[0] as Row;
+    const found = rows[1]?.[0];
+    if (found !== undefined && isLive(found)) return { kind: 'found', record: recordOf(found) };
+    if (claimed !== 'true') {
+      const ask = { statement: sql.samePayload, values: lockValues(claim) };
+      const [[answer]] = (await session.batch([ask])) as [[Row]];
+      return { kind: 'busy', sameFingerprint: answer[0] === 'true' };
+    }
+    // Somebody holds the payload lock exclusively for a moment, to look: come back in a moment.
+    if (payload !== 'true') return { kind: 'busy', sameFingerprint: undefined };
+    if (found !== undefined) {
+      await session.batch([{ statement: sql.dropExpired, values: idValues(claim.id) }]);
+    }
+    return { kind: 'free', nowMs: Number(nowMs) };
+  }
+
+  /** A refusal is stored without the effects that led to it, in a transaction of its own. */
+  private async storeRefusal(claim: Claim, result: WorkResult): Promise<Attempt> {
+    const opened = await this.open(claim);
+    if (!('transaction' in opened)) return opened;
+    return await commitWith(opened.transaction, claim, result, opened.nowMs);
+  }
+}
+
+async function commitWith<Tx>(
+  transaction: PostgresTransaction<Tx>,
+  claim: Claim,
+  result: WorkResult,
+  nowMs: number,
+): Promise<Attempt> {
+  if (transaction.session.inTransaction() === false) {
+    transaction.destroy();
+    const message = 'the handler ended the transaction it was given; its work is not protected';
+    throw new TurngateError('TRANSACTION_REQUIRED', message, { outcome: 'unknown' });
+  }
+  try {
+    await transaction.commit(finishSteps(claim, result, nowMs));
+  } catch (error) {
+    if (isConnectionLost(error)) throw new CommitUnknown(error);
+    // The server answered, so it answered "no": the transaction is rolled back.
+    if (isConflict(error) || isDuplicateRecord(error)) return { kind: 'conflict', cause: error };
+    throw storeError(error) ?? error;
+  }
+  return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
+}
+
+async function workWithin<Tx>(
+  tx: Tx,
+  session: PostgresSession,
+  claim: Claim,
+  work: Work<Tx>,
+  nowMs: number,
+): Promise<Attempt> {
+  const [undo, keep] = undoSteps;
+  let result: WorkResult;
+  try {
+    result = await work(tx);
+    const first = result.state === 'refused' ? [undo] : [];
+    await session.batch([...first, ...finishSteps(claim, result, nowMs), keep]);
+  } catch (error) {
+    // The caller may swallow this and commit: what the handler did must not be in that commit.
+    await session.batch(undoSteps).catch(() => undefined); // Fails only if all is lost anyway.
+    if (isConflict(error) || isDuplicateRecord(error)) throw conflict(error);
+    throw storeError(error) ?? error;
+  }
+  return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
+}
+
+function conflict(cause: unknown): TurngateError {
+  const message = 'the database needs the whole transaction rolled back and run again';
+  return new TurngateError('TRANSACTION_CONFLICT', message, { cause });
+}
+
+function isDuplicateRecord(error: unknown): boolean {
+  return (
+    (error as { constraint?: unknown })?.constraint === 'turngate_record_pkey' ||
+    (error as { constraint_name?: unknown })?.constraint_name === 'turngate_record_pkey'
+  );
+}
+
+const undoSteps: readonly [sql.Step, sql.Step] = [
+  { statement: sql.rollbackToSavepoint, values: [] },
+  { statement: sql.releaseSavepoint, values: [] },
+];
+
+function claimSteps(claim: Claim): sql.Step[] {
+  return [
+    { statement: sql.claim, values: lockValues(claim) },
+    // A later statement, so a later snapshot: sees whatever committed before the lock was ours.
+    { statement: sql.read, values: idValues(claim.id) },
+  ];
+}
+
+function finishSteps(claim: Claim, result: WorkResult, nowMs: number): sql.Step[] {
+  const { id, fingerprint, owner, retentionMs } = claim;
+  const values = [...idValues(id), result.state, fingerprint, owner, result.result];
+  return [{ statement: sql.insert, values: [...values, String(nowMs), String(retentionMs)] }];
+}
+
+function idValues({ operation, scope, key }: RecordId): string[] {
+  return [operation, scope, key];
+}
+
+/** 64 bits each. Two identities that meet in a lock only wait for each other; the index decides. */
+function lockValues(claim: Claim): string[] {
+  const id = recordIdText(claim.id);
+  return [lockNumber(`${id}\n${claim.fingerprint}`), lockNumber(id)];
+}
+
+function lockNumber(text: string): string {
+  return hash('sha256', `turngate.record\n${text}`, 'buffer').readBigInt64BE(0).toString();
+}
+
+function recordOf(row: Row): StoredRecord {
+  const [state, fingerprint, owner, result, firstMs, expiresMs] = row as string[];
+  return {
+    state: state as StoredRecord['state'],
+    fingerprint: fingerprint as string,
+    owner: owner as string,
+    result: result as string,
+    firstProcessedAtMs: Number(firstMs),
+    expiresAtMs: Number(expiresMs),
+  };
+}
+
+function isLive(row: Row): boolean {
+  return row[6] === 'true';
+}
+
+function recordFrom(claim: Claim, result: WorkResult, nowMs: number): StoredRecord {
+  const { fingerprint, owner, retentionMs } = claim;
+  const expiresAtMs = nowMs + retentionMs;
+  return { ...result, fingerprint, owner, firstProcessedAtMs: nowMs, expiresAtMs };
+}

@@ -1,0 +1,6 @@
+/** A numbered schema change. */
+export interface Migration {
+  readonly version: number;
+  readonly name: string;
+  readonly statements: readonly string[];
+}

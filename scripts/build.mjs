@@ -1,0 +1,4 @@
+// `npm run build`: installs the dependencies and compiles everything, as far as needed.
+import { bootstrap } from './lib/bootstrap.mjs';
+
+await bootstrap();
