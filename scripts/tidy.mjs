@@ -25,7 +25,7 @@ export const ARROWS = {
   'stores/*': BASE,
   ...Object.fromEntries(FEATURES.map((feature) => [feature, BASE])),
   gate: [...BASE, 'lock', 'idempotency', 'flow'],
-  http: [...BASE, 'gate'],
+  http: [...BASE, 'idempotency', 'gate'],
   admin: [...BASE, 'gate'],
   'integrations/*': EDGES,
   'brokers/*': EDGES,

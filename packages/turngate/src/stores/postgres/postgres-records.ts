@@ -122,8 +122,7 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
   }
 
   private async look(session: PostgresSession, claim: Claim, rows: Row[][]): Promise<Seen> {
-    const [payload, claimed, nowMs] = rows[0]?.[0] as Row;
-    const found = rows[1]?.[0];
+    const [[[payload, claimed, nowMs]], [found]] = rows as [[Row], Row[]];
     if (found !== undefined && isLive(found)) return { kind: 'found', record: recordOf(found) };
     if (claimed !== 'true') {
       const ask = { statement: sql.samePayload, values: lockValues(claim) };
