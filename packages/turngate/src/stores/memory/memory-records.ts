@@ -49,6 +49,13 @@ export function memory(options: MemoryOptions = {}): MemoryRecordStore {
   return new MemoryRecords(recordsMax, options.runtime ?? systemRuntime);
 }
 
+interface Running {
+  readonly fingerprint: string;
+  readonly tx: Transaction;
+  /** Set when the work is done and only the commit is missing. */
+  record?: StoredRecord;
+}
+
 class Transaction implements MemoryTx {
   open = true;
   private writes: (() => void)[] = [];
@@ -81,7 +88,7 @@ class MemoryRecords implements MemoryRecordStore {
   readonly name = 'memory';
   readonly capabilities = { atomicWithEffect: true, durable: false, shared: false } as const;
   private readonly records = new Map<string, StoredRecord>();
-  private readonly running = new Map<string, { fingerprint: string; tx: Transaction }>();
+  private readonly running = new Map<string, Running>();
   private readonly recordsMax: number;
   private readonly runtime: Runtime;
 
@@ -115,12 +122,15 @@ class MemoryRecords implements MemoryRecordStore {
     const key = recordIdText(claim.id);
     const seen = this.seen(key, claim);
     // Our own uncommitted work in this transaction counts as a record, as it does in SQL.
-    if (seen.kind === 'busy' && this.running.get(key)?.tx === tx) {
-      throw new TurngateError('OPERATION_NESTED', 'the same key ran already in this transaction');
+    const mine = this.running.get(key);
+    if (seen.kind === 'busy' && mine?.tx === tx) {
+      if (mine.record !== undefined) return { kind: 'found', record: mine.record };
+      throw new TurngateError('OPERATION_NESTED', 'the same key is running in this transaction');
     }
     if (seen.kind !== 'free') return seen;
     const firstProcessedAtMs = this.runtime.wallMs();
-    this.running.set(key, { fingerprint: claim.fingerprint, tx });
+    const running: Running = { fingerprint: claim.fingerprint, tx };
+    this.running.set(key, running);
     const undo = tx.savepoint();
     let result: WorkResult;
     try {
@@ -132,6 +142,7 @@ class MemoryRecords implements MemoryRecordStore {
       throw error;
     }
     const record = recordOf(claim, result, firstProcessedAtMs);
+    running.record = record;
     tx.onEnd((committed) => {
       this.running.delete(key);
       if (committed) this.records.set(key, record);
@@ -144,10 +155,9 @@ class MemoryRecords implements MemoryRecordStore {
   }
 
   async purge({ batchRows, batches }: { batchRows: number; batches: number }): Promise<number> {
-    let left = batchRows * batches;
     let purged = 0;
     for (const key of this.records.keys()) {
-      if (left-- === 0) break;
+      if (purged === batchRows * batches) break;
       if (this.live(key) === undefined) purged++;
     }
     return purged;

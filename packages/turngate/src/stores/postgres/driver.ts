@@ -20,8 +20,11 @@ export interface PostgresTransaction<Tx> {
   readonly session: PostgresSession;
   /** Sends the steps and COMMIT together, then gives the connection back. */
   commit(steps: readonly Step[]): Promise<void>;
-  /** Rolls back and gives the connection back. Never rejects: a broken connection is thrown away. */
-  rollback(): Promise<void>;
+  /**
+   * Rolls back and gives the connection back. Never rejects: a broken connection is thrown away, and
+   * the answer is false.
+   */
+  rollback(): Promise<boolean>;
   /** Throws the connection away: nobody may use it again. */
   destroy(): void;
 }

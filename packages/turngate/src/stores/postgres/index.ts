@@ -6,3 +6,4 @@ export type { PGliteLike, PGliteTxLike } from './drivers/pglite.ts';
 export type { PostgresJsLike, PostgresJsTxLike } from './drivers/postgres-js.ts';
 export type { MigrationReport } from './migrate.ts';
 export { migrate, type PostgresOptions, postgres, postgresLocks, postgresSession } from './open.ts';
+export { postgresError } from './postgres-error.ts';

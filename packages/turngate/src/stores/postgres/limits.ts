@@ -47,19 +47,24 @@ function limitedTransaction<Tx>(
   transaction: PostgresTransaction<Tx>,
   limited: <T>(call: Promise<T>) => Promise<T>,
 ): PostgresTransaction<Tx> {
-  const orDestroy = async (call: Promise<void>): Promise<void> => {
+  const orDestroy = async <T>(call: Promise<T>): Promise<T> => {
     try {
-      await limited(call);
+      return await limited(call);
     } catch (error) {
       if (error instanceof NoAnswer) transaction.destroy();
       throw error;
     }
   };
+  const { session } = transaction;
   return {
     tx: transaction.tx,
-    session: transaction.session,
+    session: {
+      query: (text, values) => session.query(text, values),
+      batch: (steps) => limited(session.batch(steps)),
+      inTransaction: () => session.inTransaction(),
+    },
     commit: (steps: readonly Step[]) => orDestroy(transaction.commit(steps)),
-    rollback: () => orDestroy(transaction.rollback()).catch(() => undefined),
+    rollback: () => orDestroy(transaction.rollback()).catch(() => false),
     destroy: () => transaction.destroy(),
   };
 }

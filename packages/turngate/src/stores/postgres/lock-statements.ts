@@ -27,13 +27,16 @@ export const acquire: Statement = {
   FROM turngate_lock WHERE name = $1 AND NOT EXISTS (SELECT FROM granted)`,
 };
 
-/** $1 JSON list of {name, owner, leaseMs}; returns (ordinal, answer) for every name that exists. */
+/**
+ * $1 JSON list of {name, owner, leaseMs}; returns (ordinal, answer) for every name that exists. Bound
+ * as text: postgres.js would encode a value for a jsonb parameter once more.
+ */
 export const renew: Statement = {
   name: 'turngate_lock_renew_1',
   text: `WITH wanted AS (
     SELECT w.ordinality, w.item ->> 'name' AS name, w.item ->> 'owner' AS owner,
       (w.item ->> 'leaseMs')::bigint AS lease_ms
-    FROM jsonb_array_elements($1::jsonb) WITH ORDINALITY AS w (item, ordinality)),
+    FROM jsonb_array_elements($1::text::jsonb) WITH ORDINALITY AS w (item, ordinality)),
   renewed AS (
     UPDATE turngate_lock l
     SET expires_at = clock_timestamp() + w.lease_ms * interval '1 millisecond'
@@ -42,7 +45,7 @@ export const renew: Statement = {
     RETURNING w.ordinality)
   SELECT w.ordinality::text, CASE
     WHEN r.ordinality IS NOT NULL THEN 'ours'
-    WHEN l.owner IS NULL OR l.owner = w.owner THEN 'expired'
+    WHEN l.owner IS NULL OR l.owner = w.owner OR l.expires_at <= clock_timestamp() THEN 'expired'
     ELSE 'taken' END
   FROM wanted w
   JOIN turngate_lock l ON l.name = w.name

@@ -9,10 +9,11 @@ export function isConflict(error: unknown): boolean {
 }
 
 /**
- * The typed error for trouble with our own statements; undefined when it is not the store's trouble
- * (the handler's own error, which goes to the caller as it is).
+ * The typed error of a database error: STORE_UNAVAILABLE when PostgreSQL cannot be reached or is out
+ * of service. Undefined when it is not the store's trouble but the statement's own, which goes to
+ * the caller as it is.
  */
-export function storeError(error: unknown): TurngateError | undefined {
+export function postgresError(error: unknown): TurngateError | undefined {
   if (isTurngateError(error)) return error;
   const state = sqlState(error);
   if (isConnectionLost(error) || isOutOfService(state)) {
@@ -29,6 +30,10 @@ export function storeError(error: unknown): TurngateError | undefined {
       },
     );
   }
+  if (state === '25P01') {
+    const message = 'the transaction handle is not inside an open transaction';
+    return new TurngateError('TRANSACTION_REQUIRED', message, { cause: error });
+  }
   if (state === '25P02') {
     const message = 'a statement inside the transaction failed and its error was swallowed';
     return new TurngateError('TRANSACTION_ROLLED_BACK', message, { cause: error });
@@ -36,9 +41,18 @@ export function storeError(error: unknown): TurngateError | undefined {
   return undefined;
 }
 
-/** Like {@link storeError}, for statements that are all ours: everything else is the store failing. */
+/**
+ * What the caller gets when work threw. With our connection alive, a lost connection is the handler's
+ * own, to somebody else's service, and stays as it is.
+ */
+export function workError(error: unknown, connectionAlive: boolean): unknown {
+  if (connectionAlive && isConnectionLost(error)) return error;
+  return postgresError(error) ?? error;
+}
+
+/** Like {@link postgresError}, for statements that are all ours: everything else is the store failing. */
 export function ourStoreError(error: unknown): TurngateError {
-  const known = storeError(error);
+  const known = postgresError(error);
   if (known !== undefined) return known;
   const message = `PostgreSQL refused a statement of Turngate: ${(error as Error).message}`;
   return new TurngateError('STORE_UNAVAILABLE', message, { cause: error });

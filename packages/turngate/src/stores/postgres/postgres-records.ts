@@ -17,7 +17,7 @@ import { TurngateError } from '../../core/errors.ts';
 import { type RecordId, recordIdText } from '../../core/record-id.ts';
 import { isConnectionLost } from '../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from './driver.ts';
-import { isConflict, ourStoreError, storeError } from './postgres-error.ts';
+import { isConflict, ourStoreError, postgresError, workError } from './postgres-error.ts';
 import * as sql from './statements.ts';
 
 type Seen =
@@ -51,9 +51,9 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     try {
       result = await work(transaction.tx);
     } catch (error) {
-      await transaction.rollback();
+      const alive = await transaction.rollback();
       if (isConflict(error)) return { kind: 'conflict', cause: error };
-      throw storeError(error) ?? error;
+      throw workError(error, alive);
     }
     if (result.state === 'refused') {
       await transaction.rollback();
@@ -162,7 +162,7 @@ async function commitWith<Tx>(
     if (isConnectionLost(error)) throw new CommitUnknown(error);
     // The server answered, so it answered "no": the transaction is rolled back.
     if (isConflict(error) || isDuplicateRecord(error)) return { kind: 'conflict', cause: error };
-    throw storeError(error) ?? error;
+    throw postgresError(error) ?? error;
   }
   return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
 }
@@ -182,9 +182,12 @@ async function workWithin<Tx>(
     await session.batch([...first, ...finishSteps(claim, result, nowMs), keep]);
   } catch (error) {
     // The caller may swallow this and commit: what the handler did must not be in that commit.
-    await session.batch(undoSteps).catch(() => undefined); // Fails only if all is lost anyway.
+    const alive = await session.batch(undoSteps).then(
+      () => true,
+      () => false, // Only if all is lost anyway.
+    );
     if (isConflict(error) || isDuplicateRecord(error)) throw conflict(error);
-    throw storeError(error) ?? error;
+    throw workError(error, alive);
   }
   return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
 }

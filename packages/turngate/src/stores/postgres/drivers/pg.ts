@@ -115,12 +115,14 @@ class PgTransaction implements PostgresTransaction<PgClientLike> {
     }
   }
 
-  async rollback(): Promise<void> {
+  async rollback(): Promise<boolean> {
     try {
       await this.session.batch([{ statement: sql.rollback, values: [] }]);
       this.lease.end();
+      return true;
     } catch (error) {
       this.lease.end(error as Error);
+      return false;
     }
   }
 

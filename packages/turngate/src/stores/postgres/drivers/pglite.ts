@@ -97,9 +97,10 @@ class Transaction implements PostgresTransaction<PGliteTxLike> {
     await this.ended;
   }
 
-  async rollback(): Promise<void> {
+  async rollback(): Promise<boolean> {
     this.settle.rollback();
     await this.ended.catch(() => undefined);
+    return true;
   }
 
   destroy(): void {

@@ -77,10 +77,15 @@ class Transaction implements PostgresTransaction<PostgresJsTxLike> {
     this.release();
   }
 
-  async rollback(): Promise<void> {
+  async rollback(): Promise<boolean> {
     // A dead connection is replaced by postgres.js itself; its transaction died with it.
-    await this.session.batch([{ statement: sql.rollback, values: [] }]).catch(() => undefined);
+    const call = this.session.batch([{ statement: sql.rollback, values: [] }]);
+    const answered = await call.then(
+      () => true,
+      () => false,
+    );
     this.release();
+    return answered;
   }
 
   destroy(): void {
