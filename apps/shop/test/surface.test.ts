@@ -87,6 +87,24 @@ describe.skipIf(inject('postgresUrl') === '')('the HTTP surface', () => {
     expect(late.status).toBe(422);
   });
 
+  it('answers BUSY with Retry-After when the lock of an order stays taken', async () => {
+    const orderNo = await makeOrder(base, await makeSku(base, 1));
+    const blocker = await shop.pool.connect();
+    await blocker.query('BEGIN; LOCK TABLE shop_order IN ACCESS EXCLUSIVE MODE');
+    const pay = call(`${base}/api/orders/${orderNo}/pay`, 'POST');
+    await expect
+      .poll(
+        async () => (await shop.pool.query('SELECT 1 FROM pg_locks WHERE NOT granted')).rowCount,
+      )
+      .toBe(1);
+    const cancel = await call(`${base}/api/orders/${orderNo}/cancel`, 'POST');
+    expect([cancel.status, cancel.body.code]).toEqual([503, 'BUSY']);
+    expect(cancel.headers.get('retry-after')).toBe('1');
+    await blocker.query('COMMIT');
+    blocker.release();
+    expect((await pay).status).toBe(200);
+  });
+
   it('keeps the keys of two users apart', async () => {
     const skuId = await makeSku(base, 10);
     const headers = { 'idempotency-key': 'shared' };

@@ -33,7 +33,9 @@ export async function buildServer(pool: Pool, logger: Logger): Promise<ShopServe
   const app: FastifyInstance = Fastify({
     loggerInstance: logger as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
-    frameworkErrors: (error, _request, reply) => sendError(reply, error),
+    frameworkErrors: (error, _request, reply) => {
+      void sendError(reply, error);
+    },
     bodyLimit: 65_536,
     // Nothing is coerced, dropped or defaulted: what is not valid is refused.
     ajv: { customOptions: { coerceTypes: false, removeAdditional: false, useDefaults: false } },

@@ -58,7 +58,8 @@ function writeNumber(value: number, path: string): string {
 
 function writeObject(value: object, path: string, depth: number): string {
   if (Array.isArray(value)) {
-    const items = value.map((item, i) => write(item, `${path}[${i}]`, depth + 1) ?? 'null');
+    // Array.from, because map() would leave the holes of a sparse array out.
+    const items = Array.from(value, (item, i) => write(item, `${path}[${i}]`, depth + 1) ?? 'null');
     return `[${items.join(',')}]`;
   }
   if (value instanceof Date) {

@@ -90,7 +90,6 @@ function moveText<State extends string, Event extends string>(
     UPDATE ${table} AS t SET ${state} = $3, ${version} = t.${version} + 1${others}
     FROM seen
     WHERE t.${id} = seen.id AND seen.current = ANY (string_to_array($2, ','))
-      AND t.${state}::text = seen.current
     RETURNING t.${version} AS version),
   noted AS (
     INSERT INTO turngate_transition (flow, entity_id, version, event, from_state, to_state)

@@ -82,6 +82,7 @@ export class OperationRunner<Tx, Input, Value> {
     refuseNested(request);
     const remembered = this.memory?.get(recordIdText(request.id));
     if (remembered !== undefined) return answerRepeat(policy, request, remembered, 'memory');
+    this.refuseClosed();
     const setting = { declaration, policy, request, input, guard: undefined, closing };
     const { id, fingerprint } = request;
     const claim: Claim = { id, fingerprint, owner: nextOwner(), retentionMs: policy.retentionMs };
@@ -104,6 +105,10 @@ export class OperationRunner<Tx, Input, Value> {
     }
   }
 
+  private refuseClosed(): void {
+    if (this.parts.closing.aborted) throw new TurngateError('GATE_CLOSED', 'the gate is closed');
+  }
+
   private async lead(
     key: string,
     request: Request,
@@ -111,6 +116,7 @@ export class OperationRunner<Tx, Input, Value> {
     signal: AbortSignal | undefined,
   ): Promise<Outcome<Value>> {
     const { policy, runtime } = this.parts;
+    this.refuseClosed();
     const startedMonoMs = runtime.monoMs();
     const finished = this.fly(key, request, input);
     const { fingerprint } = request;
@@ -129,15 +135,13 @@ export class OperationRunner<Tx, Input, Value> {
 
   /** The flight itself: goes on when its first caller has left. */
   private async fly(key: string, request: Request, input: Input): Promise<Finished> {
-    const { closing } = this.parts;
     tell(request, { type: 'started' });
     try {
-      if (closing.aborted) throw new TurngateError('GATE_CLOSED', 'the gate is closed');
       const finished = await bringToRecord(this.parts, request, input);
       this.memory?.add(key, finished.record);
       return finished;
     } catch (error) {
-      tell(request, { type: 'released', error });
+      if (!isTold(error)) tell(request, { type: 'released', error });
       throw error;
     } finally {
       this.flights.delete(key);
@@ -201,4 +205,15 @@ const sharedCodes: readonly ErrorCode[] = [
 /** Errors that trying again at once cannot change. */
 function settled(error: unknown): boolean {
   return isTurngateError(error) && sharedCodes.includes(error.code);
+}
+
+const toldCodes: readonly ErrorCode[] = [
+  'IDEMPOTENCY_KEY_REUSED',
+  'REQUEST_IN_PROGRESS',
+  'OUTCOME_UNKNOWN',
+];
+
+/** Errors that have an event of their own and do not mean that the key is free. */
+function isTold(error: unknown): boolean {
+  return isTurngateError(error) && toldCodes.includes(error.code);
 }

@@ -2,6 +2,7 @@
 import type { LockAttempt } from '../contract/lock-store.ts';
 import { TurngateError } from '../core/errors.ts';
 import type { Runtime } from '../runtime/runtime.ts';
+import type { Place } from './local-queue.ts';
 
 /** Why a hold ended without being released. */
 export type LossReason = 'lease-ended' | 'taken' | 'max-hold';
@@ -18,6 +19,8 @@ export class Hold {
   /** How many handles share it (reentrancy by `join`). */
   shares = 1;
   lossReason: LossReason | undefined;
+  /** The place in the local queue, given up by whoever leaves last. */
+  readonly place: Place;
   deadlineMonoMs = 0;
   private deadlineWallMs = 0;
   private readonly runtime: Runtime;
@@ -26,12 +29,19 @@ export class Hold {
 
   constructor(
     runtime: Runtime,
-    grant: { attempt: LockAttempt; fence: bigint; sentMonoMs: number; maxHoldMs: number },
+    grant: {
+      attempt: LockAttempt;
+      fence: bigint;
+      sentMonoMs: number;
+      maxHoldMs: number;
+      place: Place;
+    },
     onLost: (hold: Hold) => void,
   ) {
     this.runtime = runtime;
     this.attempt = grant.attempt;
     this.fence = grant.fence;
+    this.place = grant.place;
     this.acquiredMonoMs = grant.sentMonoMs;
     this.endMonoMs = grant.sentMonoMs + grant.maxHoldMs;
     this.onLost = onLost;

@@ -7,7 +7,7 @@ import { attemptIds, type Runtime } from '../runtime/runtime.ts';
 import { abortedError, backoffMs, type Cut, sleep, waitFor } from '../runtime/wait.ts';
 import { Hold } from './hold.ts';
 import { LocalQueues, type Place } from './local-queue.ts';
-import { LockHandle } from './lock-handle.ts';
+import { LockHandle, type ReleaseResult } from './lock-handle.ts';
 import { checkLockName, type LockOptions, type LockTiming, lockTiming } from './options.ts';
 import { releaseInBackground } from './release.ts';
 import { Renewal } from './renewal.ts';
@@ -101,7 +101,7 @@ export class LockClient {
     }
     if (!hold.isHeld()) throw hold.lostError();
     hold.shares++;
-    return new LockHandle(hold, () => this.leave(hold, undefined));
+    return new LockHandle(hold, () => this.leave(hold));
   }
 
   /** Only one flow per process and name is here at a time. */
@@ -115,8 +115,8 @@ export class LockClient {
         const { maxHoldMs } = timing;
         const hold = new Hold(
           this.runtime,
-          { attempt, fence: grant.fence, sentMonoMs, maxHoldMs },
-          (lost) => this.onLost(lost, place),
+          { attempt, fence: grant.fence, sentMonoMs, maxHoldMs, place },
+          (lost) => this.onLost(lost),
         );
         this.renewal.add(hold, timing.renew);
         const waitMs = this.runtime.monoMs() - startMonoMs;
@@ -127,7 +127,7 @@ export class LockClient {
           waitMs,
           fence: grant.fence,
         });
-        return new LockHandle(hold, () => this.leave(hold, place));
+        return new LockHandle(hold, () => this.leave(hold));
       }
       const leftMs = startMonoMs + timing.waitMs - this.runtime.monoMs();
       if (leftMs <= 0 || timing.waitMs === 0) throw this.busy(waiting);
@@ -179,9 +179,9 @@ export class LockClient {
     }
   }
 
-  private onLost(hold: Hold, place: Place): void {
+  private onLost(hold: Hold): void {
     this.renewal.remove(hold);
-    place.leave();
+    hold.place.leave();
     const { name } = hold.attempt;
     const holdMs = this.runtime.monoMs() - hold.acquiredMonoMs;
     const reason = hold.lossReason as string;
@@ -191,23 +191,20 @@ export class LockClient {
   }
 
   /** One handle lets go; the last one frees the lock. */
-  private async leave(
-    hold: Hold,
-    place: Place | undefined,
-  ): Promise<'released' | 'expired' | 'taken'> {
+  private async leave(hold: Hold): Promise<ReleaseResult> {
+    if (!hold.isHeld()) return hold.lossReason === 'taken' ? 'taken' : 'expired';
     if (hold.shares > 1) {
       hold.shares--;
       return 'released';
     }
-    if (!hold.isHeld()) return hold.lossReason === 'taken' ? 'taken' : 'expired';
     hold.state = 'released';
     this.renewal.remove(hold);
     const result = await this.releaseHold(hold);
-    place?.leave();
+    hold.place.leave();
     return result;
   }
 
-  private async releaseHold(hold: Hold): Promise<'released' | 'expired' | 'taken'> {
+  private async releaseHold(hold: Hold): Promise<ReleaseResult> {
     const { name } = hold.attempt;
     const store = this.store.name;
     try {

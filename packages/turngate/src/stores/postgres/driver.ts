@@ -29,13 +29,22 @@ export interface PostgresTransaction<Tx> {
   destroy(): void;
 }
 
+/** How whoever waits for a call tells the driver that nobody waits any more. */
+export interface Patience {
+  /** Throws away the connection the call is on. The driver sets it as soon as there is one. */
+  giveUp?: () => void;
+}
+
 /** The port; `Tx` is the client's own transaction handle. */
 export interface PostgresDriver<Tx> {
   readonly name: string;
   /** Gets a connection and sends BEGIN with the steps. */
-  begin(steps: readonly Step[]): Promise<{ transaction: PostgresTransaction<Tx>; rows: Row[][] }>;
+  begin(
+    steps: readonly Step[],
+    patience?: Patience,
+  ): Promise<{ transaction: PostgresTransaction<Tx>; rows: Row[][] }>;
   /** One statement outside any transaction. */
-  run(step: Step): Promise<Row[]>;
+  run(step: Step, patience?: Patience): Promise<Row[]>;
   /** The session of a transaction somebody else opened. */
   adopt(tx: Tx): PostgresSession;
 }

@@ -1,7 +1,7 @@
 /** A driver whose calls end: a server that does not answer is a server that is not there. */
 import type { Runtime } from '../../runtime/runtime.ts';
 import { waitFor } from '../../runtime/wait.ts';
-import type { PostgresDriver, PostgresTransaction } from './driver.ts';
+import type { Patience, PostgresDriver, PostgresTransaction } from './driver.ts';
 import type { Step } from './statements.ts';
 
 /** Counted as a lost connection, because nobody knows what the server did. */
@@ -16,17 +16,21 @@ export function withLimits<Tx>(
   runtime: Runtime,
   limitMs: number,
 ): PostgresDriver<Tx> {
-  const limited = <T>(call: Promise<T>): Promise<T> =>
+  const limited = <T>(call: Promise<T>, patience?: Patience): Promise<T> =>
     waitFor(runtime, call, {
       limitMs,
-      onCut: () => new NoAnswer(`no answer from PostgreSQL within ${limitMs} ms`),
+      onCut: () => {
+        patience?.giveUp?.();
+        return new NoAnswer(`no answer from PostgreSQL within ${limitMs} ms`);
+      },
     });
   return {
     name: driver.name,
     async begin(steps) {
-      const call = driver.begin(steps);
+      const patience: Patience = {};
+      const call = driver.begin(steps, patience);
       try {
-        const { transaction, rows } = await limited(call);
+        const { transaction, rows } = await limited(call, patience);
         return { transaction: limitedTransaction(transaction, limited), rows };
       } catch (error) {
         // A connection that comes too late goes straight back.
@@ -38,7 +42,10 @@ export function withLimits<Tx>(
         throw error;
       }
     },
-    run: (step) => limited(driver.run(step)),
+    run(step) {
+      const patience: Patience = {};
+      return limited(driver.run(step, patience), patience);
+    },
     adopt: (tx) => driver.adopt(tx),
   };
 }

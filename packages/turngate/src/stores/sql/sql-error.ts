@@ -6,7 +6,7 @@ const links = ['cause', 'original', 'parent', 'driverError'] as const;
 const depthMax = 8;
 
 /** The error and everything it wraps, outermost first; safe against cycles. */
-export function* errorChain(error: unknown): Generator<Record<string, unknown>> {
+function* errorChain(error: unknown): Generator<Record<string, unknown>> {
   const seen = new Set<unknown>();
   const queue: unknown[] = [error];
   while (queue.length > 0 && seen.size < depthMax) {

@@ -42,9 +42,10 @@ export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDr
   const session = (client: PgClientLike): PostgresSession => new PgSession(client, options);
   return {
     name: 'pg',
-    async begin(steps) {
+    async begin(steps, patience = {}) {
       const client = await pool.connect();
       const transaction = new PgTransaction(client, session(client));
+      patience.giveUp = () => transaction.destroy();
       try {
         const lead = { statement: sql.begin, values: [] };
         const [, ...rows] = await transaction.session.batch([lead, ...steps]);
@@ -54,9 +55,10 @@ export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDr
         throw error;
       }
     },
-    async run(step) {
+    async run(step, patience = {}) {
       const client = await pool.connect();
       const lease = new ClientLease(client);
+      patience.giveUp = () => lease.end(new Error('thrown away by Turngate'));
       try {
         const [rows] = await session(client).batch([step]);
         lease.end();

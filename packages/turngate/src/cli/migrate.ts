@@ -1,0 +1,37 @@
+/** `turngate migrate`: brings the tables up to date through the driver of the user's project. */
+import { isTurngateError } from '../core/errors.ts';
+import { type MigrationReport, migrate } from '../stores/postgres/index.ts';
+import { openClient } from './client.ts';
+import { withoutSecrets } from './secrets.ts';
+
+/** What `migrate` was told. */
+export interface MigrateCommand {
+  readonly url: string;
+  readonly json: boolean;
+}
+
+/** @throws Error with the code and message of the failure, and without the password */
+export async function runMigrate({ url, json }: MigrateCommand): Promise<string> {
+  try {
+    const { client, end } = await openClient(url);
+    try {
+      const report = await migrate(client);
+      return json ? JSON.stringify(report) : inWords(report);
+    } finally {
+      await end();
+    }
+  } catch (error) {
+    // Without the cause: drivers put their settings, password included, on their errors.
+    throw new Error(withoutSecrets(describe(error), url));
+  }
+}
+
+function describe(error: unknown): string {
+  const { message } = error as Error;
+  return isTurngateError(error) ? `${error.code}: ${message}` : message;
+}
+
+function inWords({ applied, version }: MigrationReport): string {
+  const done = applied.length === 0 ? 'nothing to apply' : `applied ${applied.join(', ')}`;
+  return `${done}; the schema is at version ${version}`;
+}
