@@ -6,7 +6,7 @@ import { expectations, type Theory } from './expectations.ts';
 import type { Fleet } from './fleet.ts';
 import type { ImplementationId } from './implementations.ts';
 import { Stage } from './stage.ts';
-import { type StormId, storms } from './storms/index.ts';
+import { type StormId, stormIds, storms } from './storms/index.ts';
 import type { Storm } from './storms/storm.ts';
 import { mismatchOf } from './verdict.ts';
 
@@ -61,7 +61,8 @@ function batchesOf(ids: readonly StormId[]): StormId[][] {
   for (const id of ids) {
     const { alongside = false }: Storm = storms[id];
     const last = batches.at(-1);
-    if (alongside && last !== undefined) last.push(id);
+    const follows = last?.at(-1) === stormIds[stormIds.indexOf(id) - 1];
+    if (alongside && follows && last !== undefined) last.push(id);
     else batches.push([id]);
   }
   return batches;

@@ -23,8 +23,10 @@ export interface PostgresTransaction<Tx> {
   /**
    * Rolls back and gives the connection back. Never rejects: a broken connection is thrown away, and
    * the answer is false.
+   *
+   * @param reason the error that leads to it, by which a client may know its connection dead
    */
-  rollback(): Promise<boolean>;
+  rollback(reason?: unknown): Promise<boolean>;
   /** Throws the connection away: nobody may use it again. */
   destroy(): void;
 }
@@ -38,6 +40,8 @@ export interface Patience {
 /** The port; `Tx` is the client's own transaction handle. */
 export interface PostgresDriver<Tx> {
   readonly name: string;
+  /** Can other processes use the same database? */
+  readonly shared: boolean;
   /** Gets a connection and sends BEGIN with the steps. */
   begin(
     steps: readonly Step[],

@@ -26,6 +26,7 @@ export function withLimits<Tx>(
     });
   return {
     name: driver.name,
+    shared: driver.shared,
     async begin(steps) {
       const patience: Patience = {};
       const call = driver.begin(steps, patience);
@@ -71,7 +72,7 @@ function limitedTransaction<Tx>(
       inTransaction: () => session.inTransaction(),
     },
     commit: (steps: readonly Step[]) => orDestroy(transaction.commit(steps)),
-    rollback: () => orDestroy(transaction.rollback()).catch(() => false),
+    rollback: (reason) => orDestroy(transaction.rollback(reason)).catch(() => false),
     destroy: () => transaction.destroy(),
   };
 }

@@ -8,6 +8,7 @@ import {
   type Attempt,
   type Claim,
   CommitUnknown,
+  type RecordCapabilities,
   type RecordStore,
   type StoredRecord,
   type Work,
@@ -27,11 +28,12 @@ type Seen =
 /** The record store over any PostgreSQL driver. */
 export class PostgresRecords<Tx> implements RecordStore<Tx> {
   readonly name = 'postgres';
-  readonly capabilities = { atomicWithEffect: true, durable: true, shared: true } as const;
+  readonly capabilities: RecordCapabilities;
   private readonly driver: PostgresDriver<Tx>;
 
   constructor(driver: PostgresDriver<Tx>) {
     this.driver = driver;
+    this.capabilities = { atomicWithEffect: true, durable: true, shared: driver.shared };
   }
 
   async read(id: RecordId): Promise<StoredRecord | undefined> {
@@ -51,7 +53,7 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     try {
       result = await work(transaction.tx);
     } catch (error) {
-      const alive = await transaction.rollback();
+      const alive = await transaction.rollback(error);
       if (isConflict(error)) return { kind: 'conflict', cause: error };
       throw workError(error, alive);
     }

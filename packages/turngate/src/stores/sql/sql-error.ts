@@ -6,7 +6,7 @@ const links = ['cause', 'original', 'parent', 'driverError'] as const;
 const depthMax = 8;
 
 /** The error and everything it wraps, outermost first; safe against cycles. */
-function* errorChain(error: unknown): Generator<Record<string, unknown>> {
+export function* errorChain(error: unknown): Generator<Record<string, unknown>> {
   const seen = new Set<unknown>();
   const queue: unknown[] = [error];
   while (queue.length > 0 && seen.size < depthMax) {
@@ -48,11 +48,14 @@ const socketCodes = new Set([
 const lostConnection =
   /^(Connection terminated|Client has encountered a connection error|timeout e|Query read timeout|Client was closed)/;
 
+// 57P01…05: shut down, crashed, starting, dropped, idle. 25P03, 25P04: idle or too long in transaction.
+const endedSession = /^(08|57P0[1-5]|25P0[34])/;
+
 /** Did the connection, not the statement, fail? Then nothing is known but what was sent before. */
 export function isConnectionLost(error: unknown): boolean {
   for (const { code, message } of errorChain(error)) {
     if (typeof code === 'string') {
-      if (socketCodes.has(code) || /^(08|57P0[123])/.test(code)) return true;
+      if (socketCodes.has(code) || endedSession.test(code)) return true;
     } else if (typeof message === 'string' && lostConnection.test(message)) return true;
   }
   return false;

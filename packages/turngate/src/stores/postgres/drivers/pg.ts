@@ -42,6 +42,7 @@ export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDr
   const session = (client: PgClientLike): PostgresSession => new PgSession(client, options);
   return {
     name: 'pg',
+    shared: true,
     async begin(steps, patience = {}) {
       const client = await pool.connect();
       const transaction = new PgTransaction(client, session(client));

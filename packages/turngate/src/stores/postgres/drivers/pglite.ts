@@ -28,6 +28,7 @@ export interface PGliteLike extends PGliteTxLike {
 export function pgliteDriver(db: PGliteLike): PostgresDriver<PGliteTxLike> {
   return {
     name: 'pglite',
+    shared: false,
     async begin(steps) {
       const transaction = await Transaction.open(db);
       try {

@@ -1,5 +1,6 @@
 /** postgres.js (`postgres`): a reserved connection is the handler's transaction. */
 import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import { errorChain, isConnectionLost } from '../../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
 import * as sql from '../statements.ts';
 
@@ -26,9 +27,10 @@ export function postgresJsDriver(
   const session = (tx: PostgresJsTxLike): PostgresSession => new Session(tx, options.prepare);
   return {
     name: 'postgres.js',
+    shared: true,
     async begin(steps) {
       const reserved = await client.reserve();
-      const transaction = new Transaction(reserved, session(reserved));
+      const transaction = new Transaction(reserved, options.prepare);
       try {
         const lead = { statement: sql.begin, values: [] };
         const [, ...rows] = await transaction.session.batch([lead, ...steps]);
@@ -57,13 +59,13 @@ function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<r
 
 class Transaction implements PostgresTransaction<PostgresJsTxLike> {
   readonly tx: PostgresJsTxLike;
-  readonly session: PostgresSession;
+  readonly session: Session;
   private readonly reserved: { release(): void };
   private released = false;
 
-  constructor(reserved: PostgresJsTxLike & { release(): void }, session: PostgresSession) {
+  constructor(reserved: PostgresJsTxLike & { release(): void }, prepare: boolean) {
     this.tx = reserved;
-    this.session = session;
+    this.session = new Session(reserved, prepare);
     this.reserved = reserved;
   }
 
@@ -77,8 +79,15 @@ class Transaction implements PostgresTransaction<PostgresJsTxLike> {
     this.release();
   }
 
-  async rollback(): Promise<boolean> {
-    // A dead connection is replaced by postgres.js itself; its transaction died with it.
+  /**
+   * A dead connection is taken back by postgres.js itself, and its transaction died with it. Nothing
+   * may be sent on it or released: up to 3.4.9 that is an uncaught exception (porsager/postgres#1208).
+   */
+  async rollback(reason?: unknown): Promise<boolean> {
+    if (this.session.lost || isOwnLoss(reason)) {
+      this.released = true;
+      return false;
+    }
     const call = this.session.batch([{ statement: sql.rollback, values: [] }]);
     const answered = await call.then(
       () => true,
@@ -99,7 +108,14 @@ class Transaction implements PostgresTransaction<PostgresJsTxLike> {
   }
 }
 
+/** postgres.js puts the query on the errors it raises; other services' lost connections have none. */
+function isOwnLoss(error: unknown): boolean {
+  return isConnectionLost(error) && [...errorChain(error)].some((link) => 'query' in link);
+}
+
 class Session implements PostgresSession {
+  /** The connection has failed under a statement of ours. */
+  lost = false;
   private readonly tx: PostgresJsTxLike;
   private readonly prepare: boolean;
 
@@ -118,7 +134,10 @@ class Session implements PostgresSession {
     const calls = steps.map((step) => send(this.tx, step, this.prepare));
     const results = await Promise.allSettled(calls);
     return results.map((result) => {
-      if (result.status === 'rejected') throw result.reason as Error;
+      if (result.status === 'rejected') {
+        this.lost ||= isConnectionLost(result.reason);
+        throw result.reason as Error;
+      }
       return [...result.value];
     });
   }
