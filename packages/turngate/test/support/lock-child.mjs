@@ -35,14 +35,15 @@ if (mode === 'work') {
   const lock = await gate.acquire(name, options);
   const { signal } = lock;
   process.on('SIGCONT', () => say(`woken held=${lock.isHeld()} aborted=${signal.aborted}`));
-  process.on('SIGUSR2', async () => {
+  const writeLate = async () => {
     // A late write past the lease: only the fence beside the data stops it.
     const { rowCount } = await pool.query(
       'UPDATE counter SET n = -1, fence = $2 WHERE name = $1 AND fence < $2',
       [name, String(lock.fence)],
     );
     say(`late write ${rowCount}`);
-  });
+  };
+  process.on('SIGUSR2', () => void writeLate());
   say('holding');
   setInterval(() => {}, 1_000);
 }

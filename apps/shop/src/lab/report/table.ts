@@ -64,7 +64,8 @@ function lostLines(result: LabResult): string[] {
   const width = Math.max(...result.plan.implementations.map((id) => describe(id).title.length));
   return result.plan.implementations.map((id) => {
     const lost = lossesInWords(lossesOf(result, id)) || 'nothing lost';
-    return `${describe(id).title.padEnd(width)}  ${lost}`;
+    const broken = result.cells.some((cell) => cell.implementation === id && !cell.report);
+    return `${describe(id).title.padEnd(width)}  ${lost}${broken ? ', and not all counted' : ''}`;
   });
 }
 

@@ -24,9 +24,14 @@ export function* errorChain(error: unknown): Generator<Record<string, unknown>> 
 /** The five-character SQLSTATE somewhere in the chain. */
 export function sqlState(error: unknown): string | undefined {
   for (const { code } of errorChain(error)) {
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code) && /\d/.test(code)) return code;
+    if (typeof code === 'string' && isSqlState(code)) return code;
   }
   return undefined;
+}
+
+/** Five characters with a digit, but not Prisma's own: P2002 looks like one; PL/pgSQL's are P0…. */
+function isSqlState(code: string): boolean {
+  return /^[0-9A-Z]{5}$/.test(code) && /\d/.test(code) && !/^P[1-9]/.test(code);
 }
 
 const socketCodes = new Set([
