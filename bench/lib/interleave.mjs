@@ -3,7 +3,7 @@
 import { quantile } from './drive.mjs';
 
 /** What is compared; each slice returns these. */
-export const METRICS = ['opsPerSecond', 'p50Us', 'p99Us'];
+const METRICS = ['opsPerSecond', 'p50Us', 'p99Us'];
 
 /**
  * Runs `rounds` rounds in random order. `base` and `variants` have `id` and `slice()`.

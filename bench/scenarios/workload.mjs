@@ -2,7 +2,7 @@
 // result. Plus the keys under which it is asked for.
 import { randomUUID } from 'node:crypto';
 
-export const ACCOUNTS = 10_000;
+const ACCOUNTS = 10_000;
 export const IN_FLIGHT = 16;
 
 export const UPDATE = {

@@ -377,6 +377,7 @@ describe('the store comes last', () => {
       { resultCharsMax: 999 },
       { keySource: 1 },
       { ttl: 5 },
+      { lockOptions: { leaseMs: 1_000 } }, // Without a lock.
       { lock: () => 'x' }, // No lock store.
     ];
     for (const part of bad) {

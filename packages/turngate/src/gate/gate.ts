@@ -144,6 +144,9 @@ class OpenGate<Tx> implements Gate<Tx> {
   ): Operation<Tx, Input, Value> {
     const { lock, lockOptions, ...plain } = declaration;
     const policy = { ...checkDeclaration(plain), locked: lock !== undefined };
+    if (lock === undefined && lockOptions !== undefined) {
+      throw optionError('lockOptions', 'given together with lock', lockOptions);
+    }
     if (this.runners.has(policy.name)) {
       throw optionError('operation name', 'declared once per gate', policy.name);
     }

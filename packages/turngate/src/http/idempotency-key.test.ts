@@ -47,6 +47,7 @@ describe('the Idempotency-Key header', () => {
     '"a", "a"',
     'a b',
     'a;v=1',
+    '"k1";v=1, "k2"',
     '"a',
     'a"',
     '"a" b',

@@ -6,7 +6,7 @@ import { TurngateError } from '../core/errors.ts';
 import { checkKey } from '../core/record-id.ts';
 
 const bare = /^[\x21\x23-\x2b\x2d-\x3a\x3c-\x5b\x5d-\x7e]+$/; // Visible ASCII but " , ; and \
-const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"(?:[ ]*;.*)?$/;
+const quoted = /^"((?:[\x20-\x21\x23-\x5b\x5d-\x7e]|\\["\\])*)"(?:[ ]*;[^,]*)?$/; // No comma: two joined headers.
 
 /**
  * The key in a header value. Parameters behind a quoted key are ignored, as the RFC says.
