@@ -9,7 +9,7 @@ export default defineConfig({
     pool: 'forks',
     // Two cores, and a test process may have a database server of its own.
     maxWorkers: 2,
-    testTimeout: 30_000,
+    testTimeout: 120_000,
     hookTimeout: 120_000,
   },
 });

@@ -135,7 +135,8 @@ describe('html', () => {
   });
 });
 
-describe.skipIf(postgresUrl === '')('npm run lab', () => {
+// Seconds on a quiet machine; other test files may load both cores.
+describe.skipIf(postgresUrl === '')('npm run lab', { timeout: 90_000 }, () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'turngate-lab-test-'));

@@ -19,8 +19,8 @@ export const usage = `Usage: npm run lab -- [options]
 Runs wrong implementations of "pay an order" and the right one under the same storms, audits the
 database after each, and prints what was lost.
 
-  --only <a,b>     these implementations: ${wrapped(implementationIds)}
-  --storm <a,b>    these storms: ${wrapped(stormIds)}
+  --only <a,b>     these implementations:${wrapped(implementationIds)}
+  --storm <a,b>    these storms:${wrapped(stormIds)}
   --quick          fewer orders per storm
   --seed <n>       seed of waits and pauses (default 1)
   --json <file>    default lab-report/lab.json
