@@ -110,7 +110,8 @@ async function runAll(server, options, signal) {
 
 async function write(results) {
   const day = results.takenAt.slice(0, 10);
-  const file = `results/${day}-postgresql.json`;
+  const minute = results.takenAt.slice(11, 16).replace(':', '');
+  const file = `results/${day}-${minute}-postgresql.json`; // Each run keeps its own figures.
   const here = (path) => new URL(path, import.meta.url);
   await writeFile(here(file), `${JSON.stringify(results, null, 1)}\n`);
   const { environment: on, roundTripMs: trips, options } = results;

@@ -60,7 +60,7 @@ export function losingRows(tables) {
       if (opsPerSecond.median < best) what.push(`best other row ${best.toFixed(2)}`);
       if (p99Us.median > 1) what.push(`p99 × ${short(p99Us)}`);
       if (what.length === 0) continue;
-      lines.push(`- ${title}, ${NETWORKS[network]}, ${label}: ${what.join(', ')}.`);
+      lines.push(`- ${title}, ${NETWORKS[network]}, ${label}:\n  ${what.join(', ')}.`);
     }
   }
   return lines.length === 0 ? 'None in this run.' : lines.join('\n');

@@ -245,15 +245,16 @@ describe('work that fails', () => {
     expect(effects).toBe(0);
   });
 
-  it('called from its own handler with its own key is refused, with another key is not', async () => {
+  it('within its own transaction and its own key is refused, with another key is not', async () => {
     const { gate } = setUp();
     const pay: Operation<MemoryTx, Pay, number> = gate.operation({
       name: 'pay',
       key,
-      run: async ({ amount = 0 }: Pay) => {
+      run: async ({ amount = 0 }: Pay, { tx }) => {
         if (amount === 0) return 0;
         const same = amount === 9;
-        const inner = await pay({ orderNo: same ? 'a' : `a${amount}`, amount: same ? 9 : 0 });
+        const input = { orderNo: same ? 'a' : `a${amount}`, amount: same ? 9 : 0 };
+        const inner = await (same ? pay.within(tx, input) : pay(input));
         return inner.value + 1;
       },
     });

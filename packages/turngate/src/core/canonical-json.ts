@@ -10,7 +10,6 @@
 import { TurngateError } from './errors.ts';
 
 const depthMax = 100;
-const loneSurrogate = /\p{Surrogate}/u;
 
 /**
  * Writes a value as canonical JSON.
@@ -44,7 +43,7 @@ function write(value: unknown, path: string, depth: number): string | undefined 
 }
 
 function writeString(value: string, path: string): string {
-  if (loneSurrogate.test(value)) throw refusal(path, 'a lone surrogate is not I-JSON');
+  if (!value.isWellFormed()) throw refusal(path, 'a lone surrogate is not I-JSON');
   return JSON.stringify(value);
 }
 

@@ -66,7 +66,7 @@ const rows = {
   OPERATION_NESTED: {
     outcome: 'not-applied',
     httpStatus: 500,
-    advice: 'An operation called itself with its own key; it would wait for itself.',
+    advice: 'An operation ran within its own transaction with its own key; it would never end.',
   },
   ABORTED: {
     outcome: 'unknown',

@@ -22,7 +22,6 @@ const partBytesMax = 255;
 const operationName = /^[a-z][a-z0-9]*(?:[._-][a-z0-9]+)*$/;
 // biome-ignore lint/suspicious/noControlCharactersInRegex: refusing them is the point.
 const controlCharacters = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/;
-const loneSurrogate = /\p{Surrogate}/u;
 
 /** Refuses operation names that are not lower-case words joined by `.`, `-` or `_`. */
 export function checkOperationName(name: unknown): string {
@@ -57,7 +56,7 @@ function partProblem(part: unknown): string | undefined {
   if (part.trim() === '') return 'not blank';
   if (part !== part.trim()) return 'without white space at either end';
   if (controlCharacters.test(part)) return 'free of control characters';
-  if (loneSurrogate.test(part)) return 'well-formed Unicode';
+  if (!part.isWellFormed()) return 'well-formed Unicode';
   const bytes = Buffer.byteLength(part, 'utf8');
   return bytes > partBytesMax ? `at most ${partBytesMax} bytes; got ${bytes}` : undefined;
 }

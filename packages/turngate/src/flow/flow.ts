@@ -85,7 +85,7 @@ function moveText<State extends string, Event extends string>(
   others: string,
 ): string {
   return `WITH seen AS (
-    SELECT ${id} AS id, ${state}::text AS current FROM ${table} WHERE ${id} = $1 FOR UPDATE),
+    SELECT ${id} AS id, ${state}::text AS current FROM ${table} WHERE ${id} = $1 FOR NO KEY UPDATE),
   moved AS (
     UPDATE ${table} AS t SET ${state} = $3, ${version} = t.${version} + 1${others}
     FROM seen

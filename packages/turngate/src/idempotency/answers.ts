@@ -2,7 +2,7 @@
 import type { StoredRecord } from '../contract/record-store.ts';
 import { TurngateError } from '../core/errors.ts';
 import { sameFingerprint } from '../core/fingerprint.ts';
-import { type AnsweredFrom, emit, type IdempotencyEvent } from '../runtime/events.ts';
+import { type AnsweredFrom, emit, type IdempotencyEvent, listened } from '../runtime/events.ts';
 import type { OperationPolicy, Request } from './declaration.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 
@@ -12,6 +12,7 @@ type Fact<Event> = Event extends IdempotencyEvent
 
 /** Tells subscribers what happened to a request. */
 export function tell(request: Request, fact: Fact<IdempotencyEvent>): void {
+  if (!listened('idempotency')) return; // Nothing is built for nobody.
   emit('idempotency', { ...request.id, ...fact } as IdempotencyEvent);
 }
 

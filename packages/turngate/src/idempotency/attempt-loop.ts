@@ -92,7 +92,7 @@ async function tryOnce<Tx, Input, Value>(
   waitMs: number,
 ): Promise<Attempt> {
   const { declaration, policy, store, closing } = parts;
-  const guard = await parts.enter?.(input, waitMs);
+  const guard = parts.enter === undefined ? undefined : await parts.enter(input, waitMs);
   const { id, fingerprint } = request;
   const claim = { id, fingerprint, owner: parts.nextOwner(), retentionMs: policy.retentionMs };
   try {
@@ -102,7 +102,7 @@ async function tryOnce<Tx, Input, Value>(
     if (!isCommitUnknown(error)) throw error;
     return await settleCommit(parts, request, claim, error);
   } finally {
-    await guard?.release();
+    if (guard !== undefined) await guard.release();
   }
 }
 

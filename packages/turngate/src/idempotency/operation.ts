@@ -8,7 +8,7 @@ import { bringToRecord, type Finished, type OperationParts } from './attempt-loo
 import { type Request, requestOf } from './declaration.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { OutcomeMemory } from './outcome-memory.ts';
-import { refuseNested, workOf } from './work.ts';
+import { workOf } from './work.ts';
 
 /** Options of one call. */
 export interface CallOptions {
@@ -57,7 +57,6 @@ export class OperationRunner<Tx, Input, Value> {
   async call(input: Input, options: CallOptions = {}): Promise<Outcome<Value>> {
     const { declaration, policy, runtime } = this.parts;
     const request = requestOf(declaration, input);
-    refuseNested(request);
     const { signal } = options;
     if (signal?.aborted) throw abortedError(signal);
     const key = recordIdText(request.id);
@@ -79,7 +78,6 @@ export class OperationRunner<Tx, Input, Value> {
   async within(tx: Tx, input: Input): Promise<Outcome<Value>> {
     const { declaration, policy, store, runtime, closing, nextOwner } = this.parts;
     const request = requestOf(declaration, input);
-    refuseNested(request);
     const remembered = this.memory?.get(recordIdText(request.id));
     if (remembered !== undefined) return answerRepeat(policy, request, remembered, 'memory');
     this.refuseClosed();

@@ -65,6 +65,11 @@ export interface EventFamilies {
   readonly flow: FlowEvent;
 }
 
+/** Does anybody listen? Ask before building an event on a hot path. */
+export function listened(family: keyof EventFamilies): boolean {
+  return channels[family].hasSubscribers;
+}
+
 /** Tells all subscribers. A subscriber that throws is reported by Node, never to our caller. */
 export function emit<Family extends keyof EventFamilies>(
   family: Family,

@@ -15,13 +15,15 @@ interface Frame {
 const storage = new AsyncLocalStorage<Frame>();
 
 /** Runs `body` inside a frame named `what`; the frame is closed when the body has settled. */
-export async function inFrame<T>(what: string, value: unknown, body: () => Promise<T>): Promise<T> {
+export function inFrame<T>(what: string, value: unknown, body: () => Promise<T> | T): Promise<T> {
   const frame: Frame = { what, value, open: true, parent: storage.getStore() };
-  try {
-    return await storage.run(frame, body);
-  } finally {
-    frame.open = false;
-  }
+  return storage.run(frame, async () => {
+    try {
+      return await body();
+    } finally {
+      frame.open = false;
+    }
+  });
 }
 
 /** The value of the innermost open frame named `what`, if this flow is inside one. */

@@ -1,6 +1,6 @@
 /** A driver whose calls end: a server that does not answer is a server that is not there. */
+import { Deadlines } from '../../runtime/deadlines.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
-import { waitFor } from '../../runtime/wait.ts';
 import type { Patience, PostgresDriver, PostgresTransaction } from './driver.ts';
 import type { Step } from './statements.ts';
 
@@ -16,13 +16,11 @@ export function withLimits<Tx>(
   runtime: Runtime,
   limitMs: number,
 ): PostgresDriver<Tx> {
+  const deadlines = new Deadlines(runtime, limitMs);
   const limited = <T>(call: Promise<T>, patience?: Patience): Promise<T> =>
-    waitFor(runtime, call, {
-      limitMs,
-      onCut: () => {
-        patience?.giveUp?.();
-        return new NoAnswer(`no answer from PostgreSQL within ${limitMs} ms`);
-      },
+    deadlines.limit(call, () => {
+      patience?.giveUp?.();
+      return new NoAnswer(`no answer from PostgreSQL within ${limitMs} ms`);
     });
   return {
     name: driver.name,
