@@ -3,7 +3,6 @@
  * the only row written is the finished one: a first call costs one insert, sent with COMMIT, and a
  * crash at any line leaves nothing to clean up. The unique index decides even if the lock did not.
  */
-import { hash } from 'node:crypto';
 import {
   type Attempt,
   type Claim,
@@ -15,6 +14,7 @@ import {
   type WorkResult,
 } from '../../contract/record-store.ts';
 import { TurngateError } from '../../core/errors.ts';
+import { hash64 } from '../../core/hash64.ts';
 import { type RecordId, recordIdText } from '../../core/record-id.ts';
 import { isConnectionLost } from '../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from './driver.ts';
@@ -113,7 +113,8 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     try {
       const begun = await this.driver.begin(claimSteps(claim));
       transaction = begun.transaction;
-      const seen = await this.look(transaction.session, claim, begun.rows);
+      const seen =
+        freeAtOnce(begun.rows) ?? (await this.look(transaction.session, claim, begun.rows));
       if (seen.kind === 'free') return { transaction, nowMs: seen.nowMs };
       await transaction.rollback();
       return seen;
@@ -194,6 +195,13 @@ async function workWithin<Tx>(
   return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
 }
 
+/** The first call's case, without another turn of the event loop. */
+function freeAtOnce(rows: Row[][]): Extract<Seen, { kind: 'free' }> | undefined {
+  const [[[payload, claimed, nowMs]], [found]] = rows as [[Row], Row[]];
+  if (found !== undefined || claimed !== 'true' || payload !== 'true') return undefined;
+  return { kind: 'free', nowMs: Number(nowMs) };
+}
+
 function conflict(cause: unknown): TurngateError {
   const message = 'the database needs the whole transaction rolled back and run again';
   return new TurngateError('TRANSACTION_CONFLICT', message, { cause });
@@ -232,11 +240,7 @@ function idValues({ operation, scope, key }: RecordId): string[] {
 /** 64 bits each. Two identities that meet in a lock only wait for each other; the index decides. */
 function lockValues(claim: Claim): string[] {
   const id = recordIdText(claim.id);
-  return [lockNumber(`${id}\n${claim.fingerprint}`), lockNumber(id)];
-}
-
-function lockNumber(text: string): string {
-  return hash('sha256', `turngate.record\n${text}`, 'buffer').readBigInt64BE(0).toString();
+  return [hash64(`${id}\n${claim.fingerprint}`).toString(), hash64(id).toString()];
 }
 
 function recordOf(row: Row): StoredRecord {
