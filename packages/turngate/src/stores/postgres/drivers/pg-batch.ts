@@ -22,7 +22,11 @@ export interface PgConnection {
 /** 'ready': prepared for certain. 'doubtful': perhaps, so it is closed before it is parsed again. */
 type Prepared = Map<string, 'ready' | 'doubtful'>;
 
-const preparedOn = new WeakMap<PgConnection, Prepared>();
+/** Under a registered symbol: two copies of this package on one pool must know of each other. */
+const registry = globalThis as { [key: symbol]: WeakMap<PgConnection, Prepared> | undefined };
+const registryKey = Symbol.for('turngate.pg.prepared');
+const preparedOn = registry[registryKey] ?? new WeakMap<PgConnection, Prepared>();
+registry[registryKey] = preparedOn;
 
 /** One trip. Create it, then give it to `client.query(batch)`. */
 export class PgBatch {
