@@ -226,6 +226,9 @@ describe('work that fails', () => {
     expect(first).toMatchObject({ refusal, replayed: false, outcome: 'not-applied' });
     expect(again).toMatchObject({ refusal, replayed: true });
     expect([runs, effects]).toEqual([1, 0]);
+    expect(events).toContainEqual(
+      expect.objectContaining({ type: 'refused', refusal: 'OUT_OF_STOCK' }),
+    );
   });
 
   it('a result that cannot be stored rolls the work back', async () => {

@@ -1,5 +1,5 @@
 /** How an operation is declared: once, and everything else is derived from it. */
-import { isTurngateError, type TurngateError } from '../core/errors.ts';
+import { isTurngateError, type Refusal, type TurngateError } from '../core/errors.ts';
 import { fingerprintOf } from '../core/fingerprint.ts';
 import {
   functionOption,
@@ -176,6 +176,6 @@ export function requestOf<Tx, Input, Value>(
 }
 
 /** Is it a refusal that shall be remembered? */
-export function isRefusal(error: unknown): error is TurngateError {
+export function isRefusal(error: unknown): error is TurngateError & { readonly refusal: Refusal } {
   return isTurngateError(error, 'REFUSED') && error.refusal !== undefined;
 }

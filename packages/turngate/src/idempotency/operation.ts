@@ -5,7 +5,7 @@ import { recordIdText } from '../core/record-id.ts';
 import { abortedError, backoffMs, type Cut, sleep, waitFor } from '../runtime/wait.ts';
 import { answerRepeat, checkPayload, inProgress, keyReused, tell } from './answers.ts';
 import { bringToRecord, type Finished, type OperationParts } from './attempt-loop.ts';
-import { type Request, requestOf } from './declaration.ts';
+import { isRefusal, type Request, requestOf } from './declaration.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
 import type { OutcomeMemory } from './outcome-memory.ts';
 import { workOf } from './work.ts';
@@ -165,19 +165,18 @@ export class OperationRunner<Tx, Input, Value> {
       throw inProgress(policy, request, 'flight', ageMs());
     }
     tell(request, { type: 'waiting', from: 'flight' });
-    const cuts = new Set<Error>();
+    let cutError: Error | undefined;
     const onCut = (cut: Cut): Error => {
-      const error =
+      cutError =
         cut === 'abort'
           ? abortedError(signal as AbortSignal)
           : inProgress(policy, request, 'flight', ageMs());
-      cuts.add(error);
-      return error;
+      return cutError;
     };
     try {
       return await waitFor(runtime, flight.finished, { limitMs: leftMs, onCut, signal });
     } catch (error) {
-      if (cuts.has(error as Error) || flight.order > arrived || settled(error)) throw error;
+      if (error === cutError || flight.order > arrived || settled(error)) throw error;
       return undefined;
     }
   }
@@ -188,9 +187,14 @@ export class OperationRunner<Tx, Input, Value> {
     startedMonoMs: number,
   ): Outcome<Value> {
     const durationMs = this.parts.runtime.monoMs() - startedMonoMs;
-    if (record.state === 'refused') tell(request, { type: 'refused', refusal: 'REFUSED' });
-    else tell(request, { type: 'first', durationMs });
-    return outcomeOf(record, false);
+    try {
+      const outcome = outcomeOf<Value>(record, false);
+      tell(request, { type: 'first', durationMs });
+      return outcome;
+    } catch (error) {
+      if (isRefusal(error)) tell(request, { type: 'refused', refusal: error.refusal.code });
+      throw error;
+    }
   }
 }
 
