@@ -1,26 +1,17 @@
 import { createHash } from 'node:crypto';
-import {
-  copyFileSync,
-  existsSync,
-  mkdirSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  writeFileSync,
-} from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { root } from './paths.mjs';
 import { runStep } from './steps.mjs';
 
 /** In the order in which they depend on each other. */
 const PROJECTS = ['packages/embedded-postgres', 'packages/turngate', 'apps/shop'];
-const ASSET = /\.(sql|lua|html)$/;
 const SOURCE = /(?<!\.d|\.test)\.ts$/;
 const EMITTED = ['.js', '.js.map', '.d.ts', '.d.ts.map'];
 
 const tsc = join(root, 'node_modules', 'typescript', 'bin', 'tsc');
 
-/** Compiles what has changed, and copies the files that are not TypeScript beside it. */
+/** Compiles what has changed. SQL reaches dist through scripts/generate.mjs. */
 export async function buildAll({ signal, onPid }) {
   let key = hash(['package-lock.json', 'tsconfig.base.json'].map((name) => join(root, name)));
   for (const name of PROJECTS) {
@@ -32,7 +23,6 @@ export async function buildAll({ signal, onPid }) {
     rmSync(project.stampFile, { force: true });
     const args = [tsc, '-p', project.dir];
     await runStep(`compile ${name}`, process.execPath, args, { cwd: root, signal, onPid });
-    copyAssets(project);
     removeLeftovers(project);
     mkdirSync(dirname(project.stampFile), { recursive: true });
     writeFileSync(project.stampFile, key);
@@ -42,14 +32,13 @@ export async function buildAll({ signal, onPid }) {
 function describe(name) {
   const dir = join(root, name);
   const src = join(dir, 'src');
-  const files = filesBelow(src).filter((file) => SOURCE.test(file) || ASSET.test(file));
+  const sources = filesBelow(src).filter((file) => SOURCE.test(file));
   return {
     dir,
     src,
     dist: join(dir, 'dist'),
-    sources: files.filter((file) => SOURCE.test(file)),
-    assets: files.filter((file) => ASSET.test(file)),
-    inputs: [join(dir, 'package.json'), join(dir, 'tsconfig.json'), ...files],
+    sources,
+    inputs: [join(dir, 'package.json'), join(dir, 'tsconfig.json'), ...sources],
     // Not in dist, which is published.
     stampFile: join(root, 'node_modules', '.turngate-build', name.replaceAll('/', '-')),
   };
@@ -72,23 +61,15 @@ function hash(files, seed = '') {
   return sum.digest('hex');
 }
 
-function isBuilt({ stampFile, sources, assets, src, dist }, key) {
+function isBuilt({ stampFile, sources, src, dist }, key) {
   if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== key) return false;
-  const outputs = sources.map((file) => file.replace(SOURCE, '.js')).concat(assets);
+  const outputs = sources.map((file) => file.replace(SOURCE, '.js'));
   return outputs.every((file) => existsSync(join(dist, relative(src, file))));
 }
 
-function copyAssets({ assets, src, dist }) {
-  for (const file of assets) {
-    const target = join(dist, relative(src, file));
-    mkdirSync(dirname(target), { recursive: true });
-    copyFileSync(file, target);
-  }
-}
-
 /** Removes what was compiled from files that are gone: it would still be found by imports. */
-function removeLeftovers({ sources, assets, src, dist }) {
-  const expected = new Set(assets.map((file) => relative(src, file)));
+function removeLeftovers({ sources, src, dist }) {
+  const expected = new Set();
   for (const file of sources) {
     const stem = relative(src, file).replace(SOURCE, '');
     for (const ending of EMITTED) expected.add(stem + ending);

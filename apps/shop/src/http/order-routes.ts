@@ -1,7 +1,9 @@
 /** /api/orders */
 import type { FastifyInstance } from 'fastify';
 import type { Pool } from 'pg';
+import type { Operation } from 'turngate';
 import { parseIdempotencyKey, replayHeaders } from 'turngate/http';
+import type { PgClientLike } from 'turngate/postgres';
 import { type CreateOrder, type OrderOperations, readOrder } from '../trade/orders.ts';
 import {
   cancellationAnswer,
@@ -50,28 +52,32 @@ export function orderRoutes(app: FastifyInstance, pool: Pool, operations: OrderO
     handler: (request) => readOrder(pool, request.params.orderNo),
   });
 
-  app.post<OrderParams>('/api/orders/:orderNo/pay', {
-    schema: writingSchema({
-      policy: pay.policy,
-      summary: 'Pay an order: takes its stock and books one payment',
-      params: orderParams,
-      answers: { 200: paymentAnswer },
-    }),
-    handler: async (request, reply) => {
-      const outcome = await pay({ orderNo: request.params.orderNo });
-      return reply.headers(replayHeaders(outcome)).send(outcome.value);
-    },
+  orderAction(app, 'pay', pay, {
+    summary: 'Pay an order: takes its stock and books one payment',
+    answer: paymentAnswer,
   });
+  orderAction(app, 'cancel', cancel, {
+    summary: 'Cancel an unpaid order',
+    answer: cancellationAnswer,
+  });
+}
 
-  app.post<OrderParams>('/api/orders/:orderNo/cancel', {
+/** A step in an order's life: no body, the order number is the key. */
+function orderAction<Answer>(
+  app: FastifyInstance,
+  verb: string,
+  operation: Operation<PgClientLike, { readonly orderNo: string }, Answer>,
+  { summary, answer }: { readonly summary: string; readonly answer: object },
+): void {
+  app.post<OrderParams>(`/api/orders/:orderNo/${verb}`, {
     schema: writingSchema({
-      policy: cancel.policy,
-      summary: 'Cancel an unpaid order',
+      policy: operation.policy,
+      summary,
       params: orderParams,
-      answers: { 200: cancellationAnswer },
+      answers: { 200: answer },
     }),
     handler: async (request, reply) => {
-      const outcome = await cancel({ orderNo: request.params.orderNo });
+      const outcome = await operation({ orderNo: request.params.orderNo });
       return reply.headers(replayHeaders(outcome)).send(outcome.value);
     },
   });

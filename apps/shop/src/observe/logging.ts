@@ -1,6 +1,6 @@
 /** Log lines that tell a first from a repeat, with operation, key and cause. Never a payload. */
 import { onEvent } from 'turngate';
-import { causeOf } from './metrics.ts';
+import { causeOf } from './cause.ts';
 
 interface Log {
   info(facts: object, message: string): void;

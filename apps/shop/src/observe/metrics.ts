@@ -1,6 +1,7 @@
 /** Prometheus metrics from Turngate's events. No key, user or order ever becomes a label. */
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { type IdempotencyEvent, type LockEvent, onEvent } from 'turngate';
+import { causeOf } from './cause.ts';
 
 /** The registry and how to stop feeding it. */
 export interface Metrics {
@@ -74,22 +75,6 @@ const outcomes: Partial<Record<IdempotencyEvent['type'], string>> = {
   refused: 'refused',
   released: 'error',
 };
-
-/** Why a repeat was stopped or answered without running; undefined for everything else. */
-export function causeOf(event: IdempotencyEvent): string | undefined {
-  switch (event.type) {
-    case 'replayed':
-      return `replayed_from_${event.from}`;
-    case 'duplicate-refused':
-      return 'duplicate_refused';
-    case 'in-progress':
-      return 'in_progress';
-    case 'key-reused':
-      return 'key_reused';
-    default:
-      return undefined;
-  }
-}
 
 function lockMetrics(registry: Registry): (event: LockEvent) => void {
   const registers = [registry];

@@ -56,7 +56,7 @@ export class LockClient {
     const handle = await this.acquire(name, options);
     let value: T;
     try {
-      value = await inFrame(this.frame(name), handle.hold, async () => body(handle));
+      value = await inFrame(this.frame(name), handle.hold, () => body(handle));
     } catch (error) {
       await handle.release(); // Its own trouble goes to events: the body's error is the news.
       throw error;

@@ -63,7 +63,6 @@ export class Renewal {
     this.timerAtMonoMs = Number.POSITIVE_INFINITY;
     const nowMs = this.runtime.monoMs();
     const due: [Hold, Entry][] = [];
-    let nextMs = Number.POSITIVE_INFINITY;
     for (const [hold, entry] of [...this.entries]) {
       if (!hold.isHeld()) {
         this.entries.delete(hold);
@@ -73,11 +72,10 @@ export class Renewal {
       if (entry.renew && !entry.busy && entry.dueMonoMs <= nowMs + hold.attempt.leaseMs / 32) {
         due.push([hold, entry]);
       }
-      const dueMs = entry.renew && !entry.busy ? entry.dueMonoMs : hold.deadlineMonoMs;
-      nextMs = Math.min(nextMs, dueMs, hold.deadlineMonoMs);
     }
     for (let i = 0; i < due.length; i += batchMax) void this.renew(due.slice(i, i + batchMax));
-    if (this.entries.size > 0) this.schedule(due.length > 0 ? this.earliest() : nextMs);
+    // After renew(): it has marked its holds busy, so only their deadlines count now.
+    if (this.entries.size > 0) this.schedule(this.earliest());
   }
 
   private earliest(): number {

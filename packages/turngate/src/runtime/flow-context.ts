@@ -1,6 +1,6 @@
 /**
- * The logical flow a call belongs to, carried over `await`s: which locks it holds and which
- * operations it is inside. Two flows in one process are two holders.
+ * The logical flow a call belongs to, carried over `await`s: which locks it holds. Two flows in one
+ * process are two holders. Not for hot paths: see idempotency/work.ts for what a context costs.
  */
 import { AsyncLocalStorage } from 'node:async_hooks';
 

@@ -113,8 +113,7 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     try {
       const begun = await this.driver.begin(claimSteps(claim));
       transaction = begun.transaction;
-      const seen =
-        freeAtOnce(begun.rows) ?? (await this.look(transaction.session, claim, begun.rows));
+      const seen = await this.look(transaction.session, claim, begun.rows);
       if (seen.kind === 'free') return { transaction, nowMs: seen.nowMs };
       await transaction.rollback();
       return seen;
@@ -193,13 +192,6 @@ async function workWithin<Tx>(
     throw workError(error, alive);
   }
   return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
-}
-
-/** The first call's case, without another turn of the event loop. */
-function freeAtOnce(rows: Row[][]): Extract<Seen, { kind: 'free' }> | undefined {
-  const [[[payload, claimed, nowMs]], [found]] = rows as [[Row], Row[]];
-  if (found !== undefined || claimed !== 'true' || payload !== 'true') return undefined;
-  return { kind: 'free', nowMs: Number(nowMs) };
 }
 
 function conflict(cause: unknown): TurngateError {

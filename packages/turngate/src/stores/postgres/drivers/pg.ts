@@ -2,6 +2,7 @@
 import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
 import * as sql from '../statements.ts';
+import { beginWith, settleAll } from './batches.ts';
 import { PgBatch, type PgConnection } from './pg-batch.ts';
 
 /** The part of a `pg` client that Turngate calls; a handler's `tx` is one. */
@@ -47,19 +48,12 @@ export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDr
       const client = await pool.connect();
       const transaction = new PgTransaction(client, session(client));
       patience.giveUp = () => transaction.destroy();
-      try {
-        const lead = { statement: sql.begin, values: [] };
-        const [, ...rows] = await transaction.session.batch([lead, ...steps]);
-        return { transaction, rows };
-      } catch (error) {
-        await transaction.rollback();
-        throw error;
-      }
+      return await beginWith(transaction, steps);
     },
     async run(step, patience = {}) {
       const client = await pool.connect();
       const lease = new ClientLease(client);
-      patience.giveUp = () => lease.end(new Error('thrown away by Turngate'));
+      patience.giveUp = () => lease.destroy();
       try {
         const [rows] = await session(client).batch([step]);
         lease.end();
@@ -94,6 +88,10 @@ class ClientLease {
     this.ended = true;
     this.client.removeListener('error', this.ignore);
     this.client.release(broken);
+  }
+
+  destroy(): void {
+    this.end(new Error('thrown away by Turngate'));
   }
 }
 
@@ -130,7 +128,7 @@ class PgTransaction implements PostgresTransaction<PgClientLike> {
   }
 
   destroy(): void {
-    this.lease.end(new Error('thrown away by Turngate'));
+    this.lease.destroy();
   }
 }
 
@@ -177,13 +175,4 @@ class PgSession implements PostgresSession {
     const config = { ...named, text: statement.text, values, rowMode: 'array' };
     return (await (this.client.query(config) as Promise<{ rows: Row[] }>)).rows;
   }
-}
-
-/** All results, or the first error in order, when all have been answered. */
-async function settleAll(calls: readonly Promise<Row[]>[]): Promise<Row[][]> {
-  const results = await Promise.allSettled(calls);
-  return results.map((result) => {
-    if (result.status === 'rejected') throw result.reason as Error;
-    return result.value;
-  });
 }

@@ -3,6 +3,7 @@ import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
 import { errorChain, isConnectionLost } from '../../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
 import * as sql from '../statements.ts';
+import { beginWith, settleAll } from './batches.ts';
 
 interface PendingRows extends Promise<readonly Record<string, unknown>[] & { count?: number }> {
   values(): Promise<readonly Row[]>;
@@ -31,18 +32,9 @@ export function postgresJsDriver(
     async begin(steps) {
       const reserved = await client.reserve();
       const transaction = new Transaction(reserved, options.prepare);
-      try {
-        const lead = { statement: sql.begin, values: [] };
-        const [, ...rows] = await transaction.session.batch([lead, ...steps]);
-        return { transaction, rows };
-      } catch (error) {
-        await transaction.rollback();
-        throw error;
-      }
+      return await beginWith(transaction, steps);
     },
-    async run(step) {
-      return [...(await send(client, step, options.prepare))];
-    },
+    run: (step) => send(client, step, options.prepare),
     adopt: session,
   };
 }
@@ -52,9 +44,9 @@ export function postgresJsSession(tx: PostgresJsTxLike): PostgresSession {
   return new Session(tx, true);
 }
 
-function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<readonly Row[]> {
+async function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<Row[]> {
   const { statement, values } = step;
-  return (tx.unsafe(statement.text, values, { prepare }) as PendingRows).values();
+  return [...(await (tx.unsafe(statement.text, values, { prepare }) as PendingRows).values())];
 }
 
 class Transaction implements PostgresTransaction<PostgresJsTxLike> {
@@ -131,15 +123,12 @@ class Session implements PostgresSession {
 
   /** Queries of one connection are pipelined by postgres.js; a failed one fails those behind it. */
   async batch(steps: readonly sql.Step[]): Promise<Row[][]> {
-    const calls = steps.map((step) => send(this.tx, step, this.prepare));
-    const results = await Promise.allSettled(calls);
-    return results.map((result) => {
-      if (result.status === 'rejected') {
-        this.lost ||= isConnectionLost(result.reason);
-        throw result.reason as Error;
-      }
-      return [...result.value];
-    });
+    try {
+      return await settleAll(steps.map((step) => send(this.tx, step, this.prepare)));
+    } catch (error) {
+      this.lost ||= isConnectionLost(error);
+      throw error;
+    }
   }
 
   inTransaction(): boolean | undefined {
