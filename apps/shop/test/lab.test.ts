@@ -11,10 +11,10 @@ import type { CellResult } from '../src/lab/matrix.ts';
 import { parseOptions, UsageError } from '../src/lab/options.ts';
 import { htmlReport } from '../src/lab/report/html.ts';
 import { mismatchOf } from '../src/lab/verdict.ts';
+import { freshDatabase } from './support/shop.ts';
 
 const entry = fileURLToPath(new URL('../dist/lab/main.js', import.meta.url));
 const postgresUrl = inject('postgresUrl');
-const environment = { ...process.env, DATABASE_URL: postgresUrl };
 
 describe('audit', () => {
   const order: OrderFact = {
@@ -118,8 +118,15 @@ describe('html', () => {
       mismatch: `the storm broke: <script>alert("1")</script> & 'more'`,
     };
     const html = htmlReport({
-      plan: { implementations: ['turngate'], storms: ['flash-sale'], quick: true, seed: 1 },
+      plan: {
+        implementations: ['turngate'],
+        storms: ['flash-sale'],
+        contests: [],
+        quick: true,
+        seed: 1,
+      },
       cells: [cell],
+      contests: [],
       startedAt: new Date(0),
       durationMs: 1,
       nodeVersion: '<b>20</b>',
@@ -138,7 +145,10 @@ describe('html', () => {
 // Seconds on a quiet machine; other test files may load both cores.
 describe.skipIf(postgresUrl === '')('npm run lab', { timeout: 90_000 }, () => {
   let folder: string;
+  // Of its own: other test files run labs too, and this one looks for what is left behind.
+  let databaseUrl: string;
   beforeAll(async () => {
+    databaseUrl = await freshDatabase(postgresUrl);
     folder = await mkdtemp(join(tmpdir(), 'turngate-lab-test-'));
   });
   afterAll(async () => {
@@ -150,7 +160,7 @@ describe.skipIf(postgresUrl === '')('npm run lab', { timeout: 90_000 }, () => {
     const args = ['--quick', '--only', 'no-guard,deleted-in-rollback,turngate'];
     const storms = ['--storm', 'double-click,failing-first'];
     const files = ['--json', jsonFile, '--html', htmlFile];
-    const { code, stdout, stderr } = await runLab([...args, ...storms, ...files]);
+    const { code, stdout, stderr } = await runLab(databaseUrl, [...args, ...storms, ...files]);
     expect({ code, stderr }).toMatchObject({ code: 0 });
     expect(stdout).toMatch(/^no guard +C4 +C4$/m);
     expect(stdout).toMatch(/^record deleted in the rollback +ok +L4$/m);
@@ -168,18 +178,18 @@ describe.skipIf(postgresUrl === '')('npm run lab', { timeout: 90_000 }, () => {
       audit: { orders: 4, paid: 4, charges: 8, losses: { extraCharges: 4, ordersLost: 0 } },
     });
     expect(await readFile(htmlFile, 'utf8')).toContain('All 6 cells are as the theory says');
-    expect(await labSchemas()).toEqual([]);
+    expect(await labSchemas(databaseUrl)).toEqual([]);
   });
 
   it('exits with 2 and a message for an option it does not know', async () => {
-    const { code, stderr } = await runLab(['--nope']);
+    const { code, stderr } = await runLab(databaseUrl, ['--nope']);
     expect(code).toBe(2);
     expect(stderr).toContain("Unknown option '--nope'");
   });
 
   it('exits with 130 on Ctrl-C and cleans up', async () => {
     const child = spawn(process.execPath, [entry, '--storm', 'retry-storm'], {
-      env: environment,
+      env: { ...process.env, DATABASE_URL: databaseUrl },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const exited = new Promise((resolve) => child.once('exit', resolve));
@@ -190,7 +200,7 @@ describe.skipIf(postgresUrl === '')('npm run lab', { timeout: 90_000 }, () => {
       child.kill('SIGINT');
     });
     expect(await exited).toBe(130);
-    expect(await labSchemas()).toEqual([]);
+    expect(await labSchemas(databaseUrl)).toEqual([]);
   });
 });
 
@@ -200,9 +210,10 @@ interface Ended {
   readonly stderr: string;
 }
 
-async function runLab(args: readonly string[]): Promise<Ended> {
+async function runLab(databaseUrl: string, args: readonly string[]): Promise<Ended> {
+  const env = { ...process.env, DATABASE_URL: databaseUrl };
   return await new Promise((resolve) => {
-    execFile(process.execPath, [entry, ...args], { env: environment }, (error, stdout, stderr) => {
+    execFile(process.execPath, [entry, ...args], { env }, (error, stdout, stderr) => {
       resolve({
         code: typeof error?.code === 'number' ? error.code : error ? -1 : 0,
         stdout,
@@ -212,8 +223,8 @@ async function runLab(args: readonly string[]): Promise<Ended> {
   });
 }
 
-async function labSchemas(): Promise<unknown[]> {
-  const client = new pg.Client({ connectionString: postgresUrl });
+async function labSchemas(databaseUrl: string): Promise<unknown[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
   await client.connect();
   try {
     const { rows } = await client.query(

@@ -103,8 +103,11 @@ describe('the service as a process', () => {
 
   it.each([
     ['PORT', 'http', 'PORT must be an integer'],
-    ['DATABASE_URL', 'mysql://x', 'DATABASE_URL must start with'],
+    ['DATABASE_URL', 'oracle://x', 'DATABASE_URL must start with'],
     ['LOG_LEVEL', 'loud', 'LOG_LEVEL must be one of'],
+    ['PAGE_PER_SECOND', '-1', 'PAGE_PER_SECOND must be an integer from 0'],
+    ['ARCHIVE_AT', '24:00', 'ARCHIVE_AT must be a time'],
+    ['ARCHIVE_TIME_ZONE', 'Mars/Base', 'ARCHIVE_TIME_ZONE must be a time zone'],
   ])('refuses a bad %s before anything starts', async (name, value, message) => {
     await expect(spawn({ TURNGATE_DATA_DIR: join(dir, 'none'), [name]: value })).rejects.toThrow(
       message,

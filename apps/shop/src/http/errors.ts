@@ -2,12 +2,14 @@
 import type { FastifyError, FastifyInstance, FastifyReply } from 'fastify';
 import { isTurngateError } from 'turngate';
 import { type Problem, problem, problemOf } from 'turngate/http';
+import { mysqlError } from 'turngate/mysql';
 import { postgresError } from 'turngate/postgres';
 import { ShopError, type ShopErrorCode } from '../trade/shop-error.ts';
 
 const titles: Partial<Record<ShopErrorCode, string>> = {
   VALIDATION_FAILED: 'The request is not valid; nothing was changed.',
   ROUTE_NOT_FOUND: 'There is no such call.',
+  TOO_MANY_REQUESTS: 'Too many requests from this address; ask again later.',
   INTERNAL_ERROR: 'Something went wrong inside.',
 };
 
@@ -41,7 +43,7 @@ function answerTo(error: FastifyError): Problem {
   if (error.validation !== undefined) return shopProblem(invalid(error.message));
   // Strict JSON parsing refuses repeated members and unsafe integers with Turngate's option error.
   if (isTurngateError(error, 'OPTION_INVALID')) return shopProblem(invalid(error.message));
-  const known = problemOf(error) ?? problemOf(postgresError(error));
+  const known = problemOf(error) ?? problemOf(postgresError(error)) ?? problemOf(mysqlError(error));
   if (known !== undefined) return known;
   for (const [pattern, code] of fastifyCodes) {
     if (pattern.test(error.code ?? '')) return shopProblem(new ShopError(code, error.message));
@@ -55,8 +57,9 @@ function invalid(message: string): ShopError {
 }
 
 function shopProblem(error: ShopError): Problem {
-  const { code, status, message, extensions } = error;
-  return problem({ code, status, title: titles[code] ?? message, detail: message, extensions });
+  const { code, status, message: detail, extensions, retryAfterMs } = error;
+  const title = titles[code] ?? detail;
+  return problem({ code, status, title, detail, retryAfterMs, extensions });
 }
 
 function send(reply: FastifyReply, { status, headers, body }: Problem): FastifyReply {

@@ -1,23 +1,23 @@
 /** Routes for whoever runs the service: audit, health, metrics. */
 import type { FastifyInstance } from 'fastify';
-import type { Pool } from 'pg';
 import type { Registry } from 'prom-client';
 import { audit } from '../trade/audit.ts';
+import type { Store } from '../trade/store.ts';
 import { auditAnswer } from './schemas.ts';
 
 /** Adds the routes. */
-export function operationRoutes(app: FastifyInstance, pool: Pool, registry: Registry): void {
+export function operationRoutes(app: FastifyInstance, store: Store, registry: Registry): void {
   app.get('/api/audit', {
     schema: {
       summary: 'Every broken invariant, recomputed from the tables',
       response: { 200: auditAnswer },
     },
-    handler: () => audit(pool),
+    handler: () => audit(store),
   });
   app.get('/healthz', {
     schema: { summary: 'Is the service able to work?' },
     handler: async () => {
-      await pool.query('SELECT 1'); // Throws into a 503 when the database is away.
+      await store.database.query('SELECT 1', []); // Throws into a 503 when the database is away.
       return { status: 'ok' };
     },
   });

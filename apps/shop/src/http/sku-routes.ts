@@ -1,15 +1,32 @@
 /** /api/skus */
-import type { FastifyInstance } from 'fastify';
-import type { Pool } from 'pg';
+import type { FastifyInstance, onRequestAsyncHookHandler } from 'fastify';
 import { isTurngateError } from 'turngate';
 import { replayHeaders } from 'turngate/http';
 import { ShopError } from '../trade/shop-error.ts';
-import { type Restock, readSku, type Sku, type SkuOperations } from '../trade/skus.ts';
-import { problemAnswer, restockAnswer, restockBody, skuBody, skuParams } from './schemas.ts';
+import type { Restock, Sku, SkuOperations } from '../trade/skus.ts';
+import { operationCall } from './operation-call.ts';
+import {
+  problemAnswer,
+  restockAnswer,
+  restockBody,
+  skuBody,
+  skuParams,
+  tooManyAnswer,
+} from './schemas.ts';
 import { writingSchema } from './writing-route.ts';
 
+/** Reading an article, and how often a client may. */
+export interface ProductPage {
+  readonly read: (skuId: string) => Promise<Sku>;
+  readonly limit: onRequestAsyncHookHandler;
+}
+
 /** Adds the routes. */
-export function skuRoutes(app: FastifyInstance, pool: Pool, operations: SkuOperations): void {
+export function skuRoutes(
+  app: FastifyInstance,
+  page: ProductPage,
+  operations: SkuOperations,
+): void {
   const { create, restock } = operations;
   app.post<{ Body: Sku }>('/api/skus', {
     schema: writingSchema({
@@ -35,25 +52,23 @@ export function skuRoutes(app: FastifyInstance, pool: Pool, operations: SkuOpera
     schema: {
       summary: 'Read an article',
       params: skuParams,
-      response: { 200: skuBody, '4xx': problemAnswer },
+      response: { 200: skuBody, 429: tooManyAnswer, '4xx': problemAnswer },
     },
-    handler: (request) => readSku(pool, request.params.skuId),
+    onRequest: page.limit,
+    handler: (request) => page.read(request.params.skuId),
   });
 
-  app.post<{ Params: { skuId: string }; Body: Omit<Restock, 'skuId'> }>(
-    '/api/skus/:skuId/restocks',
-    {
-      schema: writingSchema({
-        policy: restock.policy,
-        summary: 'Add units to an article',
-        params: skuParams,
-        body: restockBody,
-        answers: { 201: restockAnswer },
-      }),
-      handler: async (request, reply) => {
-        const outcome = await restock({ ...request.params, ...request.body });
-        return reply.code(201).headers(replayHeaders(outcome)).send(outcome.value);
-      },
-    },
-  );
+  operationCall(app, {
+    url: '/api/skus/:skuId/restocks',
+    operation: restock,
+    summary: 'Add units to an article',
+    params: skuParams,
+    body: restockBody,
+    answer: restockAnswer,
+    status: 201,
+    input: ({ params, body }) => ({
+      skuId: params['skuId'] as string,
+      ...(body as Omit<Restock, 'skuId'>),
+    }),
+  });
 }

@@ -3,9 +3,12 @@ import { randomBytes } from 'node:crypto';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import type { Duplex } from 'node:stream';
 import { startEmbeddedPostgres } from '@turngate/embedded-postgres';
 import pg from 'pg';
-import { migrate } from 'turngate/postgres';
+import type { SqlSession } from 'turngate/contract';
+import { postgresShop } from '../database/postgres.ts';
+import { scenarios } from './scenarios.ts';
 import { labTables } from './schema.ts';
 
 export interface DatabaseAddress {
@@ -29,10 +32,15 @@ interface Server {
 const ownConnectionsMax = 4;
 
 /** A pool whose connections see the run's schema and nothing else. */
-export function openPool({ url, schema }: DatabaseAddress, connectionsMax: number): pg.Pool {
+export function openPool(
+  { url, schema }: DatabaseAddress,
+  connectionsMax: number,
+  stream?: () => Duplex,
+): pg.Pool {
   const pool = new pg.Pool({
     connectionString: url,
     max: connectionsMax,
+    ...(stream && { stream }),
     options: `-c search_path=${schema}`,
   });
   // A connection that dies while idle is replaced; without a listener it would end the process.
@@ -59,6 +67,16 @@ export async function openDatabase(givenUrl: string | undefined): Promise<LabDat
     await close().catch(() => {}); // The first error is the one to show.
     throw error;
   }
+}
+
+/** Forgets what the storms before have left in the run's schema. */
+export async function emptyTables(sql: Pick<SqlSession, 'query'>): Promise<void> {
+  const { rows } = await sql.query(
+    `SELECT string_agg(quote_ident(tablename), ', ') AS names FROM pg_tables
+     WHERE schemaname = current_schema() AND tablename NOT LIKE '%migration%'`,
+    [],
+  );
+  await sql.query(`TRUNCATE ${rows[0]?.['names']} RESTART IDENTITY CASCADE`, []);
 }
 
 async function startOwnServer(): Promise<Server> {
@@ -88,7 +106,8 @@ async function createSchema(pool: pg.Pool, schema: string): Promise<string> {
   if (row?.schema !== schema) {
     throw new Error('the connection does not take our search_path: remove options= from its URL');
   }
-  await migrate(pool);
-  for (const statement of labTables) await pool.query(statement);
+  await postgresShop(pool).migrate();
+  const tables = Object.values(scenarios).flatMap((scenario) => scenario.tables ?? []);
+  for (const statement of [...labTables, ...tables]) await pool.query(statement);
   return row.version;
 }

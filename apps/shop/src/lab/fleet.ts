@@ -1,38 +1,48 @@
-/** The servers of the lab: separate Node processes, which can be killed and started again. */
+/** The processes of the lab, which can be killed and started again. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
-import { fileURLToPath } from 'node:url';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { DatabaseAddress } from './database.ts';
-import type { Answer } from './payment.ts';
-import { databaseVariables, type ServerMessage, type Task } from './wire.ts';
+import { databaseVariables, type ServerMessage } from './wire.ts';
 
-/** Two: races must not be hidden by what one process knows. */
-const serverCount = 2;
-const workerFile = fileURLToPath(new URL('./worker.js', import.meta.url));
+/** What the processes of a fleet are. */
+export interface FleetOptions<Answer> {
+  readonly address: DatabaseAddress;
+  readonly count: number;
+  readonly workerFile: string;
+  /** What each process finds in its environment besides the database. */
+  variables?(number: number): Readonly<Record<string, string>>;
+  /** The answer of a process that died before it could answer. */
+  readonly died: Answer;
+}
 
-interface Call {
+const idleLimitMs = 10_000;
+
+interface Call<Answer> {
   settle(answer: Answer): void;
   reached(): void;
 }
 
-class Server {
+class Server<Task, Answer> {
   readonly ready: Promise<void>;
   readonly exited: Promise<void>;
+  private readonly died: Answer;
   private readonly child: ChildProcess;
-  private readonly calls = new Map<number, Call>();
+  private readonly calls = new Map<number, Call<Answer>>();
   private nextId = 0;
   private ending = false;
 
-  constructor(address: DatabaseAddress) {
-    const variables = {
+  constructor({ address, workerFile, variables, died }: FleetOptions<Answer>, number: number) {
+    this.died = died;
+    const env = {
+      ...process.env,
       [databaseVariables.url]: address.url,
       [databaseVariables.schema]: address.schema,
+      ...variables?.(number),
     };
-    this.child = fork(workerFile, { env: { ...process.env, ...variables }, execArgv: [] });
+    this.child = fork(workerFile, { env, execArgv: [] });
     this.exited = once(this.child, 'exit').then(() => {
-      for (const call of this.calls.values()) {
-        call.settle({ kind: 'failed', why: 'the server died' });
-      }
+      for (const call of this.calls.values()) call.settle(died);
       this.calls.clear();
     });
     const early = this.exited.then(() => {
@@ -42,7 +52,7 @@ class Server {
     this.ready = Promise.race([this.firstMessage(), early]);
     this.ready.catch(() => {});
     early.catch(() => {});
-    this.child.on('message', (message: ServerMessage) => this.receive(message));
+    this.child.on('message', (message: ServerMessage<Answer>) => this.receive(message));
     this.child.on('error', () => {}); // A message to a dying server; its exit tells the callers.
   }
 
@@ -63,7 +73,7 @@ class Server {
       this.child.send({ id, task }, (error) => {
         if (error === null) return;
         this.calls.delete(id);
-        settle({ kind: 'failed', why: 'the server died' });
+        settle(this.died);
       });
     });
   }
@@ -78,7 +88,7 @@ class Server {
     await once(this.child, 'message');
   }
 
-  private receive(message: ServerMessage): void {
+  private receive(message: ServerMessage<Answer>): void {
     if (message.kind === 'ready') return;
     const call = this.calls.get(message.id);
     if (message.kind === 'reached') {
@@ -90,42 +100,58 @@ class Server {
   }
 }
 
-export class Fleet {
-  private readonly address: DatabaseAddress;
-  private readonly servers: Server[];
+export class Fleet<Task, Answer> {
+  readonly count: number;
+  private readonly options: FleetOptions<Answer>;
+  private readonly servers: Server<Task, Answer>[];
   private stopped = false;
 
-  constructor(address: DatabaseAddress) {
-    this.address = address;
-    this.servers = Array.from({ length: serverCount }, () => new Server(address));
+  constructor(options: FleetOptions<Answer>) {
+    this.options = options;
+    this.count = options.count;
+    this.servers = Array.from(
+      { length: options.count },
+      (_, number) => new Server(options, number),
+    );
   }
 
   async ready(): Promise<void> {
     await Promise.all(this.servers.map((server) => server.ready));
   }
 
-  /** Sends a payment to a server; numbers beyond the last go round. */
+  /** Sends a task to a server; numbers beyond the last go round. */
   async call(number: number, task: Task, onReached: () => void = () => {}): Promise<Answer> {
     return await this.server(number).call(task, onReached);
   }
 
+  /** The same task for every server. */
+  async callAll(task: Task): Promise<Answer[]> {
+    return await Promise.all(this.servers.map((_, number) => this.call(number, task)));
+  }
+
   /** kill -9 now; a new server in its place is starting when this returns. */
   async killAndReplace(number: number): Promise<void> {
-    await this.server(number).kill();
-    if (!this.stopped) this.servers[number % serverCount] = new Server(this.address);
+    const server = this.server(number);
+    await server.kill();
+    const place = number % this.count;
+    // Killed by two at once, it is replaced by the first: a second one would be nobody's.
+    if (this.stopped || this.servers[place] !== server) return;
+    this.servers[place] = new Server(this.options, place);
   }
 
   async replaceAll(): Promise<void> {
     await Promise.all(this.servers.map((_, number) => this.killAndReplace(number)));
   }
 
-  /** True when nobody works any more, abandoned requests included. */
-  get idle(): boolean {
-    return this.servers.every((server) => server.idle);
-  }
-
-  get healthy(): boolean {
-    return this.servers.every((server) => server.healthy);
+  /** Waits for requests whose clients have left: what they write counts too. */
+  async settle(): Promise<void> {
+    const deadlineMonoMs = performance.now() + idleLimitMs;
+    while (!this.servers.every((server) => server.idle)) {
+      if (performance.now() > deadlineMonoMs) throw new Error('requests are still running');
+      await sleep(10);
+    }
+    const healthy = this.servers.every((server) => server.healthy);
+    if (!healthy) throw new Error('a process of the lab ended by itself');
   }
 
   async stop(): Promise<void> {
@@ -133,8 +159,8 @@ export class Fleet {
     await Promise.all(this.servers.map((server) => server.kill()));
   }
 
-  private server(number: number): Server {
-    const server = this.servers[number % serverCount];
+  private server(number: number): Server<Task, Answer> {
+    const server = this.servers[number % this.count];
     if (server === undefined) throw new RangeError(`there is no server ${number}`);
     return server;
   }

@@ -1,18 +1,23 @@
 /** Runs every chosen implementation under every chosen storm and compares it with the theory. */
 import { type AuditReport, audit } from './audit.ts';
 import { createChance } from './chance.ts';
+import type { Contest } from './contest.ts';
 import type { LabDatabase } from './database.ts';
 import { expectations, type Theory } from './expectations.ts';
-import type { Fleet } from './fleet.ts';
+import type { PaymentServers } from './fleets.ts';
 import type { ImplementationId } from './implementations.ts';
 import { Stage } from './stage.ts';
 import { type StormId, stormIds, storms } from './storms/index.ts';
 import type { Storm } from './storms/storm.ts';
 import { mismatchOf } from './verdict.ts';
+import { withLimit } from './with-limit.ts';
 
 export interface Plan {
+  /** The payment of an order: each of these under each of the storms. */
   readonly implementations: readonly ImplementationId[];
   readonly storms: readonly StormId[];
+  /** The rest of the trade. */
+  readonly contests: readonly Contest[];
   readonly quick: boolean;
   readonly seed: number;
 }
@@ -31,16 +36,15 @@ export interface CellResult {
 export interface MatrixParts {
   readonly plan: Plan;
   readonly database: LabDatabase;
-  readonly fleet: Fleet;
+  readonly fleet: PaymentServers;
   readonly signal: AbortSignal;
-  onCell(cell: CellResult, number: number, count: number): void;
+  onCell(cell: CellResult): void;
 }
 
 const cellLimitMs = 20_000;
 
 export async function runMatrix(parts: MatrixParts): Promise<CellResult[]> {
   const { plan, signal, onCell } = parts;
-  const count = plan.implementations.length * plan.storms.length;
   const results: CellResult[] = [];
   for (const implementation of plan.implementations) {
     for (const batch of batchesOf(plan.storms)) {
@@ -48,7 +52,8 @@ export async function runMatrix(parts: MatrixParts): Promise<CellResult[]> {
       const cells = batch.map((storm) => runCell(parts, implementation, storm));
       for (const cell of await Promise.all(cells)) {
         signal.throwIfAborted(); // What breaks because we are stopping is not a result.
-        onCell(cell, results.push(cell), count);
+        results.push(cell);
+        onCell(cell);
       }
     }
   }
@@ -80,7 +85,11 @@ async function runCell(
     return { implementation, storm, theory, durationMs, ...outcome };
   };
   try {
-    const report = await withLimit(playCell(parts, implementation, storm), parts.signal);
+    const report = await withLimit(
+      playCell(parts, implementation, storm),
+      cellLimitMs,
+      parts.signal,
+    );
     return end({ report, mismatch: mismatchOf(report, theory) });
   } catch (error) {
     // Whatever still runs there must not reach into the next cell.
@@ -101,23 +110,6 @@ async function playCell(
   await fleet.ready();
   const stage = new Stage({ cell, implementation, fleet, pool, chance, quick: plan.quick });
   await storms[storm].run(stage);
-  await stage.settle();
+  await fleet.settle();
   return await audit(pool, cell, stage.told);
-}
-
-/** Ends the waiting, not the work: on both ways out the servers are stopped next. */
-async function withLimit<T>(work: Promise<T>, stop: AbortSignal): Promise<T> {
-  return await new Promise<T>((resolve, reject) => {
-    const onStop = (): void => reject(stop.reason as Error);
-    // Not AbortSignal.any with AbortSignal.timeout: Node 20 may collect the latter before it fires.
-    const timer = setTimeout(
-      () => reject(new Error(`not done after ${cellLimitMs / 1_000} s`)),
-      cellLimitMs,
-    );
-    stop.addEventListener('abort', onStop, { once: true });
-    void work.then(resolve, reject).finally(() => {
-      clearTimeout(timer);
-      stop.removeEventListener('abort', onStop);
-    });
-  });
 }

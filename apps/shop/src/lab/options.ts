@@ -1,8 +1,10 @@
 /** Command line of the lab. Anything it does not know is refused before anything is started. */
 import { parseArgs } from 'node:util';
-import { type ImplementationId, implementationIds } from './implementations.ts';
+import type { Contest } from './contest.ts';
+import { implementationIds } from './implementations.ts';
 import type { Plan } from './matrix.ts';
-import { type StormId, stormIds } from './storms/index.ts';
+import { scenarioIds, scenarios } from './scenarios.ts';
+import { stormIds } from './storms/index.ts';
 
 export interface LabOptions extends Plan {
   readonly jsonFile: string;
@@ -14,15 +16,25 @@ export class UsageError extends Error {
   override readonly name = 'UsageError';
 }
 
+const lineCharsMax = 88;
+const contenderIds = [
+  ...new Set(scenarioIds.flatMap((id) => Object.keys(scenarios[id]?.contenders ?? {}))),
+];
+const ways = [...new Set([...implementationIds, ...contenderIds])];
+
 export const usage = `Usage: npm run lab -- [options]
 
-Runs wrong implementations of "pay an order" and the right one under the same storms, audits the
-database after each, and prints what was lost.
+Runs wrong implementations and the right one under the same storms, audits the database after each,
+and prints what was lost and which law was broken.
 
-  --only <a,b>     these implementations:${wrapped(implementationIds)}
-  --storm <a,b>    these storms:${wrapped(stormIds)}
+  --storm <a,b>    these storms
+      of paying an order: ${wrapped(stormIds)}
+      of the trade: ${wrapped(scenarioIds)}
+  --only <a,b>     these ways to go through them
+      paying an order: ${wrapped(implementationIds)}
+      in the trade: ${wrapped(contenderIds)}
   --quick          fewer orders per storm
-  --seed <n>       seed of waits and pauses (default 1)
+  --seed <n>       seed of waits, pauses and trips to the database (default 1)
   --json <file>    default lab-report/lab.json
   --html <file>    default lab-report/lab.html
   --help
@@ -37,9 +49,18 @@ const seedMax = 2 ** 31 - 1;
 export function parseOptions(args: readonly string[]): LabOptions | undefined {
   const values = parse(args);
   if (values.help) return undefined;
+  const storms = chosen('--storm', values.storm, [...stormIds, ...scenarioIds]);
+  const only = chosen('--only', values.only, ways);
+  const implementations = implementationIds.filter((id) => only.has(id));
+  const payments = stormIds.filter((id) => storms.has(id));
+  const contests = contestsOf(storms, only);
+  if (implementations.length * payments.length + contests.length === 0) {
+    throw new UsageError('--storm and --only leave nothing to run');
+  }
   return {
-    implementations: choose<ImplementationId>('--only', values.only, implementationIds),
-    storms: choose<StormId>('--storm', values.storm, stormIds),
+    implementations,
+    storms: payments,
+    contests,
     quick: values.quick ?? false,
     seed: parseSeed(values.seed ?? '1'),
     jsonFile: fileOf('--json', values.json ?? 'lab-report/lab.json'),
@@ -67,20 +88,31 @@ function parse(args: readonly string[]) {
   }
 }
 
-/** In the order of the report, whatever the order on the command line. */
-function choose<Id extends string>(
+/** The names given, or all. */
+function chosen(
   option: string,
   value: string | undefined,
-  known: readonly Id[],
-): Id[] {
-  if (value === undefined) return [...known];
+  known: readonly string[],
+): ReadonlySet<string> {
+  if (value === undefined) return new Set(known);
   const wanted = value.split(',').map((name) => name.trim());
-  const unknown = wanted.filter((name) => !(known as readonly string[]).includes(name));
+  const unknown = wanted.filter((name) => !known.includes(name));
   if (unknown.length > 0) {
     const names = unknown.map((name) => JSON.stringify(name)).join(', ');
     throw new UsageError(`${option} does not know ${names}; it knows ${known.join(', ')}`);
   }
-  return known.filter((name) => wanted.includes(name));
+  return new Set(wanted);
+}
+
+/** In the order of the report, whatever the order on the command line. */
+function contestsOf(storms: ReadonlySet<string>, only: ReadonlySet<string>): Contest[] {
+  return scenarioIds
+    .filter((scenario) => storms.has(scenario))
+    .flatMap((scenario) =>
+      Object.keys(scenarios[scenario]?.contenders ?? {})
+        .filter((contender) => only.has(contender))
+        .map((contender) => ({ scenario, contender })),
+    );
 }
 
 function parseSeed(text: string): number {
@@ -95,7 +127,11 @@ function fileOf(option: string, name: string): string {
 }
 
 function wrapped(names: readonly string[]): string {
-  const half = Math.ceil(names.length / 2);
-  const lines = [names.slice(0, half), names.slice(half)].map((part) => part.join(', '));
-  return `\n${lines.map((line) => `                     ${line}`).join(',\n')}`;
+  const lines: string[] = [];
+  for (const name of names) {
+    const last = lines.at(-1);
+    if (last === undefined || last.length + name.length > lineCharsMax) lines.push(name);
+    else lines[lines.length - 1] = `${last}, ${name}`;
+  }
+  return lines.map((line) => `\n        ${line}`).join(',');
 }

@@ -1,10 +1,12 @@
 /** One run from start to clean-up, however it ends. */
 import { mkdir, writeFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { openDatabase } from './database.ts';
-import { Fleet } from './fleet.ts';
+import { breachesInWords, partsOf } from './contest.ts';
+import { type ContestResult, runContests } from './contests.ts';
+import { type LabDatabase, openDatabase } from './database.ts';
+import { startPaymentServers, startScenarioNodes } from './fleets.ts';
 import { lossesInWords } from './losses.ts';
-import { type CellResult, runMatrix } from './matrix.ts';
+import { type CellResult, type Plan, runMatrix } from './matrix.ts';
 import type { LabOptions } from './options.ts';
 import { htmlReport } from './report/html.ts';
 import { jsonReport } from './report/json.ts';
@@ -26,25 +28,76 @@ export async function runLab({ options, databaseUrl, signal, say }: RunParts): P
   say(databaseUrl ? 'connecting to DATABASE_URL' : 'starting an embedded PostgreSQL');
   const database = await openDatabase(databaseUrl);
   try {
-    signal.throwIfAborted();
-    const fleet = new Fleet(database.address);
-    try {
-      const onCell = (cell: CellResult, number: number, count: number): void =>
-        say(`${number}/${count}  ${cellLine(cell)}`);
-      const cells = await runMatrix({ plan: options, database, fleet, signal, onCell });
-      return {
-        plan: options,
-        cells,
-        startedAt,
-        durationMs: Math.round(performance.now() - startMonoMs),
-        nodeVersion: process.versions.node,
-        postgresVersion: database.serverVersion,
-      };
-    } finally {
-      await fleet.stop();
-    }
+    const progress = progressOf(options, say);
+    const cells = await playPayments({ plan: options, database, signal, onCell: progress.cell });
+    const contests = await playTrade({
+      plan: options,
+      database,
+      signal,
+      onContest: progress.contest,
+    });
+    return {
+      plan: options,
+      cells,
+      contests,
+      startedAt,
+      durationMs: Math.round(performance.now() - startMonoMs),
+      nodeVersion: process.versions.node,
+      postgresVersion: database.serverVersion,
+    };
   } finally {
     await database.close();
+  }
+}
+
+interface Progress {
+  cell(cell: CellResult): void;
+  contest(result: ContestResult): void;
+}
+
+function progressOf(plan: Plan, say: (text: string) => void): Progress {
+  const count = plan.implementations.length * plan.storms.length + plan.contests.length;
+  let number = 0;
+  const step = (line: string): void => say(`${++number}/${count}  ${line}`);
+  return {
+    cell: (cell) => step(cellLine(cell)),
+    contest: (result) => step(contestLine(result)),
+  };
+}
+
+interface PlayParts {
+  readonly plan: Plan;
+  readonly database: LabDatabase;
+  readonly signal: AbortSignal;
+}
+
+async function playPayments(
+  parts: PlayParts & { onCell: Progress['cell'] },
+): Promise<CellResult[]> {
+  const { plan, database, signal } = parts;
+  if (plan.implementations.length * plan.storms.length === 0) return [];
+  signal.throwIfAborted();
+  const fleet = startPaymentServers(database.address);
+  try {
+    return await runMatrix({ ...parts, fleet });
+  } finally {
+    await fleet.stop();
+  }
+}
+
+async function playTrade(
+  parts: PlayParts & { onContest: Progress['contest'] },
+): Promise<ContestResult[]> {
+  const { plan, database, signal, onContest } = parts;
+  const { contests, quick, seed } = plan;
+  if (contests.length === 0) return [];
+  signal.throwIfAborted();
+  const nodes = startScenarioNodes(database.address, seed);
+  try {
+    const { pool } = database;
+    return await runContests({ contests, quick, seed, pool, nodes, signal, onContest });
+  } finally {
+    await nodes.stop();
   }
 }
 
@@ -62,4 +115,12 @@ function cellLine({ implementation, storm, report, mismatch, durationMs }: CellR
   const found = report === undefined ? 'broken' : lossesInWords(report.losses) || 'no loss';
   const mark = mismatch === undefined ? '' : '  NOT AS THEORY';
   return `${implementation} × ${storm}: ${found} (${seconds(durationMs)} s)${mark}`;
+}
+
+function contestLine(result: ContestResult): string {
+  const { scenario, contender, findings, mismatch, durationMs } = result;
+  const found =
+    findings && (breachesInWords(partsOf(result).scenario, findings.breaches) || 'clean');
+  const mark = mismatch === undefined ? '' : '  NOT AS THEORY';
+  return `${contender} × ${scenario}: ${found ?? 'broken'} (${seconds(durationMs)} s)${mark}`;
 }

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Told } from './audit.ts';
 import type { Chance } from './chance.ts';
-import type { Fleet } from './fleet.ts';
+import type { PaymentServers } from './fleets.ts';
 import type { ImplementationId } from './implementations.ts';
 import type { Answer } from './payment.ts';
 import type { Task } from './wire.ts';
@@ -11,7 +11,7 @@ import type { Task } from './wire.ts';
 export interface StageParts {
   readonly cell: string;
   readonly implementation: ImplementationId;
-  readonly fleet: Fleet;
+  readonly fleet: PaymentServers;
   readonly pool: Pool;
   readonly chance: Chance;
   /** Fewer orders and buyers, same storms. */
@@ -37,13 +37,12 @@ export interface Patience {
 
 // Never sold out by double sales, or the shelf would hide some of them.
 const unitsEach = 1_000;
-const idleLimitMs = 10_000;
 
 export class Stage {
   readonly chance: Chance;
   readonly quick: boolean;
   readonly told: Told[] = [];
-  readonly fleet: Fleet;
+  readonly fleet: PaymentServers;
   private readonly parts: StageParts;
 
   constructor(parts: StageParts) {
@@ -107,16 +106,6 @@ export class Stage {
       [orderNo],
     );
     return rowCount === 1;
-  }
-
-  /** Waits for requests whose clients have left: what they write counts too. */
-  async settle(): Promise<void> {
-    const deadlineMonoMs = performance.now() + idleLimitMs;
-    while (!this.fleet.idle) {
-      if (performance.now() > deadlineMonoMs) throw new Error('requests are still running');
-      await sleep(10);
-    }
-    if (!this.fleet.healthy) throw new Error('a server of the lab ended by itself');
   }
 
   private async addSku(name: string, units: number): Promise<string> {

@@ -22,7 +22,7 @@ function serve(): void {
   // Ctrl-C reaches the whole process group; the lab ends its servers itself.
   process.on('SIGINT', () => {});
   process.on('disconnect', () => process.exit());
-  process.on('message', ({ id, task }: TaskMessage) => {
+  process.on('message', ({ id, task }: TaskMessage<Task>) => {
     void answerOf(payerOf(task.implementation), id, task).then((answer) =>
       tell({ kind: 'answer', id, answer }),
     );
@@ -50,7 +50,7 @@ function trialOf(id: number, { workMs, stop }: Task): Trial {
   };
 }
 
-function tell(message: ServerMessage): void {
+function tell(message: ServerMessage<Answer>): void {
   process.send?.(message);
 }
 

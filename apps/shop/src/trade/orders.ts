@@ -1,9 +1,14 @@
-/** Orders: create, pay, cancel. Each is one declared operation. */
+/** Orders: create, pay at once, cancel, ship, complete. Each is one declared operation. */
 import { randomBytes } from 'node:crypto';
-import type { Gate, Operation } from 'turngate';
-import type { PgClientLike } from 'turngate/postgres';
-import { orderFlow } from './order-flow.ts';
+import type { Operation } from 'turngate';
+import type { SqlDatabase, SqlSession } from 'turngate/contract';
+import { takeFromBalance } from './accounts.ts';
+import { giveUnitBack } from './activity-stock.ts';
+import { capture, type PayFrom, readCapture } from './capture.ts';
+import { fireOrder, type OrderRef, orderNotFound } from './order-flow.ts';
+import { isReturned } from './returned.ts';
 import { ShopError } from './shop-error.ts';
+import { firstRow, isoTime, nowMs, type Store, type Tx } from './store.ts';
 
 /** An order as clients see it. */
 export interface Order {
@@ -25,6 +30,12 @@ export interface CreateOrder {
   readonly quantity: number;
 }
 
+/** Paying at once, without the channel. */
+export interface PayOrder extends OrderRef {
+  /** Where the money comes from; cash when it is left out. */
+  readonly source?: PayFrom;
+}
+
 /** A paid order. */
 export interface Payment {
   readonly orderNo: string;
@@ -33,31 +44,43 @@ export interface Payment {
   readonly paidAt: string;
 }
 
-/** A cancelled order. */
-export interface Cancellation {
+/** An order after a step that tells nothing more. */
+export interface OrderStep {
   readonly orderNo: string;
-  readonly status: 'CANCELLED';
-}
-
-interface OrderRef {
-  readonly orderNo: string;
+  readonly status: 'CANCELLED' | 'SHIPPED' | 'COMPLETED';
 }
 
 /** Writing calls about orders. */
 export interface OrderOperations {
-  readonly create: Operation<PgClientLike, CreateOrder, Order>;
-  readonly pay: Operation<PgClientLike, OrderRef, Payment>;
-  readonly cancel: Operation<PgClientLike, OrderRef, Cancellation>;
+  readonly create: Operation<Tx, CreateOrder, Order>;
+  readonly pay: Operation<Tx, PayOrder, Payment>;
+  readonly cancel: Operation<Tx, OrderRef, OrderStep>;
+  readonly ship: Operation<Tx, OrderRef, OrderStep>;
+  readonly complete: Operation<Tx, OrderRef, OrderStep>;
 }
 
 const currency = 'CNY';
 const keySource = 'orderNo in the path; no header needed';
 
+/** How long an order waits for its money before it is closed. */
+const payWithinMs = 30 * 60_000;
+
 /** Declares them. */
-export function orderOperations(gate: Gate<PgClientLike>): OrderOperations {
+export function orderOperations({ gate, database }: Store): OrderOperations {
   // Paying and cancelling one order are different requests that compete: they share its lock. The
   // guarded state change underneath is what makes it right; the lock spares them the collision.
   const lock = ({ orderNo }: OrderRef): string => `order:${orderNo}`;
+  const step = (
+    name: string,
+    run: (orderNo: string, sql: SqlSession) => Promise<OrderStep>,
+  ): Operation<Tx, OrderRef, OrderStep> =>
+    gate.operation({
+      name,
+      key: (order: OrderRef) => order.orderNo,
+      keySource,
+      lock,
+      run: ({ orderNo }, { tx }) => run(orderNo, database.session(tx)),
+    });
   return {
     create: gate.operation({
       name: 'order.create',
@@ -65,121 +88,114 @@ export function orderOperations(gate: Gate<PgClientLike>): OrderOperations {
       key: (order: CreateOrder) => order.idempotencyKey,
       keySource: 'the Idempotency-Key header, per user',
       fingerprint: ({ userId, skuId, quantity }) => ({ userId, skuId, quantity }),
-      run: (order, { tx }) => insertOrder(order, tx),
+      run: (order, { tx }) => insertOrder(order, database.session(tx)),
     }),
     pay: gate.operation({
       name: 'order.pay',
-      key: (order: OrderRef) => order.orderNo,
+      key: (order: PayOrder) => order.orderNo,
       keySource,
       lock,
-      run: (order, { tx }) => payOrder(order, tx),
+      fingerprint: ({ orderNo, source = 'CASH' }: PayOrder) => ({ orderNo, source }),
+      run: (order, { tx }) => payOrder(order, database.session(tx)),
     }),
-    cancel: gate.operation({
-      name: 'order.cancel',
-      key: (order: OrderRef) => order.orderNo,
-      keySource,
-      lock,
-      run: (order, { tx }) => cancelOrder(order, tx),
+    cancel: step('order.cancel', async (orderNo, sql) => {
+      await fireOrder('cancel', orderNo, sql);
+      await giveUnitBack(orderNo, sql);
+      return { orderNo, status: 'CANCELLED' };
+    }),
+    ship: step('order.ship', async (orderNo, sql) => {
+      await fireOrder('ship', orderNo, sql);
+      // After the move, which holds the order's row: a return waits for it.
+      if (await isReturned(orderNo, sql)) {
+        throw new ShopError('ORDER_STATE_CONFLICT', `order ${orderNo} is being returned`);
+      }
+      return { orderNo, status: 'SHIPPED' };
+    }),
+    complete: step('order.complete', async (orderNo, sql) => {
+      await fireOrder('complete', orderNo, sql);
+      return { orderNo, status: 'COMPLETED' };
     }),
   };
 }
 
 /** Reads one order. */
-export async function readOrder(db: PgClientLike, orderNo: string): Promise<Order> {
-  const text = `SELECT user_id, sku_id, quantity, amount_minor, currency, status, created_at
-    FROM shop_order WHERE order_no = $1`;
-  const { rows } = await db.query({ name: 'order_read', text, values: [orderNo] });
-  if (rows.length === 0) throw notFound(orderNo);
+export async function readOrder(database: SqlDatabase<Tx>, orderNo: string): Promise<Order> {
+  const { rows } = await database.query(
+    `SELECT user_id, sku_id, quantity, amount_minor, currency, status, created_at_ms
+     FROM shop_every_order WHERE order_no = $1`,
+    [orderNo],
+  );
   const [row] = rows;
+  if (row === undefined) throw orderNotFound(orderNo);
   return {
     orderNo,
-    userId: row.user_id,
-    skuId: row.sku_id,
-    quantity: Number(row.quantity),
-    amountMinor: Number(row.amount_minor),
-    currency: row.currency,
-    status: row.status,
-    createdAt: row.created_at.toISOString(),
+    userId: String(row['user_id']),
+    skuId: String(row['sku_id']),
+    quantity: Number(row['quantity']),
+    amountMinor: Number(row['amount_minor']),
+    currency: String(row['currency']),
+    status: String(row['status']),
+    createdAt: isoTime(row['created_at_ms']),
   };
 }
 
-async function insertOrder(order: CreateOrder, tx: PgClientLike): Promise<Order> {
-  const { userId, skuId, quantity } = order;
-  const { rows } = await tx.query(
-    `INSERT INTO shop_order (order_no, user_id, sku_id, quantity, amount_minor, currency, status, created_at)
-     SELECT $1, $2, sku_id, $4, price_minor * $4, $5, 'PENDING_PAY', date_trunc('milliseconds', clock_timestamp())
-     FROM shop_sku WHERE sku_id = $3 RETURNING amount_minor, created_at, order_no`,
-    [newOrderNo(), userId, skuId, quantity, currency],
+/** What an order is made of when it is written. */
+export interface NewOrder {
+  readonly userId: string;
+  readonly skuId: string;
+  readonly quantity: number;
+  /** The client's key, so that the audit can match records and orders. */
+  readonly clientKey: string;
+  /** Set when the units come from a flash sale, which has taken them already. */
+  readonly activityId?: string;
+}
+
+/** Writes a new order at the article's price. */
+export async function writeOrder(order: NewOrder, sql: SqlSession): Promise<Order> {
+  const { userId, skuId, quantity, clientKey, activityId = null } = order;
+  const orderNo = newOrderNo();
+  const { affectedRows } = await sql.query(
+    `INSERT INTO shop_order (order_no, user_id, sku_id, quantity, amount_minor, currency, status,
+       version, client_key, activity_id, created_at_ms, due_at_ms)
+     SELECT $1, $2, sku_id, $4, price_minor * $4, $5, 'PENDING_PAY', 0, $6, $7, ${nowMs(sql)},
+       ${nowMs(sql)} + $8
+     FROM shop_sku WHERE sku_id = $3`,
+    [orderNo, userId, skuId, quantity, currency, clientKey, activityId, payWithinMs],
   );
-  if (rows.length === 0) throw new ShopError('SKU_NOT_FOUND', `there is no article ${skuId}`);
-  const [row] = rows;
+  if (affectedRows === 0) throw new ShopError('SKU_NOT_FOUND', `there is no article ${skuId}`);
+  const row = await firstRow(
+    sql,
+    'SELECT amount_minor, created_at_ms FROM shop_order WHERE order_no = $1',
+    [orderNo],
+  );
   return {
-    orderNo: row.order_no,
+    orderNo,
     userId,
     skuId,
     quantity,
-    amountMinor: Number(row.amount_minor),
+    amountMinor: Number(row?.['amount_minor']),
     currency,
     status: 'PENDING_PAY',
-    createdAt: row.created_at.toISOString(),
+    createdAt: isoTime(row?.['created_at_ms']),
   };
 }
 
-async function payOrder({ orderNo }: OrderRef, tx: PgClientLike): Promise<Payment> {
-  const move = await orderFlow.fire('pay', { tx, id: orderNo });
-  if (move.kind === 'missing') throw notFound(orderNo);
-  if (move.kind === 'refused') throw stateConflict(orderNo, move.state, 'paid');
-  const payment =
-    move.kind === 'applied' ? await charge(orderNo, tx) : await readPayment(orderNo, tx);
-  const paidAt = payment.paid_at.toISOString();
-  return { orderNo, status: 'PAID', amountMinor: Number(payment.amount_minor), paidAt };
+function insertOrder(order: CreateOrder, sql: SqlSession): Promise<Order> {
+  const { userId, skuId, quantity, idempotencyKey } = order;
+  return writeOrder({ userId, skuId, quantity, clientKey: idempotencyKey }, sql);
 }
 
-type PaymentRow = { amount_minor: string; paid_at: Date };
-
-/** Takes the stock and books the payment in one statement; the guard decides, not a read. */
-async function charge(orderNo: string, tx: PgClientLike): Promise<PaymentRow> {
-  const { rows } = await tx.query({
-    name: 'order_charge',
-    text: `WITH bought AS (
-        SELECT sku_id, quantity, amount_minor FROM shop_order WHERE order_no = $1),
-      taken AS (
-        UPDATE shop_sku AS s SET stock_current = s.stock_current - bought.quantity
-        FROM bought WHERE s.sku_id = bought.sku_id AND s.stock_current >= bought.quantity
-        RETURNING s.sku_id)
-      INSERT INTO shop_payment (order_no, amount_minor, paid_at)
-      SELECT $1, bought.amount_minor, date_trunc('milliseconds', clock_timestamp())
-      FROM bought, taken RETURNING amount_minor, paid_at`,
-    values: [orderNo],
-  });
-  // Thrown, so the state change is rolled back and the key stays free: pay again after a restock.
-  if (rows.length === 0) throw new ShopError('OUT_OF_STOCK', `not enough stock for ${orderNo}`);
-  return rows[0];
-}
-
-async function readPayment(orderNo: string, tx: PgClientLike): Promise<PaymentRow> {
-  const text = 'SELECT amount_minor, paid_at FROM shop_payment WHERE order_no = $1';
-  const { rows } = await tx.query(text, [orderNo]);
-  return rows[0];
-}
-
-async function cancelOrder({ orderNo }: OrderRef, tx: PgClientLike): Promise<Cancellation> {
-  const move = await orderFlow.fire('cancel', { tx, id: orderNo });
-  if (move.kind === 'missing') throw notFound(orderNo);
-  if (move.kind === 'refused') throw stateConflict(orderNo, move.state, 'cancelled');
-  return { orderNo, status: 'CANCELLED' };
+async function payOrder({ orderNo, source = 'CASH' }: PayOrder, sql: SqlSession): Promise<Payment> {
+  const moved = await fireOrder('pay', orderNo, sql);
+  if (moved === 'applied') {
+    const { userId, amountMinor } = await capture(sql, { orderNo, source });
+    if (source === 'BALANCE') await takeFromBalance(sql, userId, amountMinor);
+  }
+  const { amountMinor, paidAt } = await readCapture(sql, orderNo);
+  return { orderNo, status: 'PAID', amountMinor, paidAt };
 }
 
 function newOrderNo(): string {
   const day = new Date().toISOString().slice(0, 10).replaceAll('-', '');
   return `${day}-${randomBytes(10).toString('hex')}`;
-}
-
-function notFound(orderNo: string): ShopError {
-  return new ShopError('ORDER_NOT_FOUND', `there is no order ${orderNo}`);
-}
-
-function stateConflict(orderNo: string, state: string, wanted: string): ShopError {
-  const message = `order ${orderNo} is ${state} and cannot be ${wanted}`;
-  return new ShopError('ORDER_STATE_CONFLICT', message, { orderStatus: state });
 }

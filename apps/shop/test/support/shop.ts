@@ -1,47 +1,89 @@
 /** The service for tests: in this process over a database of its own, or as a real process. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { fileURLToPath } from 'node:url';
+import { createConnection } from 'mysql2/promise';
 import pg from 'pg';
 import pino from 'pino';
-import { migrate } from 'turngate/postgres';
+import type { SqlDatabase } from 'turngate/contract';
+import { describe, inject } from 'vitest';
+import { openLocks } from '../../dist/database/locks.js';
+import { openDatabase } from '../../dist/database/open.js';
 import { openPool } from '../../dist/database/pool.js';
-import { migrateShop } from '../../dist/database/schema.js';
-import { buildServer } from '../../dist/http/server.js';
+import { buildServer, type ShopParts } from '../../dist/http/server.js';
 
 const mainPath = fileURLToPath(new URL('../../dist/main.js', import.meta.url));
+
+const databaseKinds = { PostgreSQL: inject('postgresUrl'), MariaDB: inject('mariadbUrl') };
+
+/**
+ * The same tests on every kind of database the shop runs on. One that this test run does not have is
+ * skipped and counted, never passed; where servers are required it fails.
+ */
+export function onEachDatabase(title: string, body: (serverUrl: string) => void): void {
+  for (const [kind, serverUrl] of Object.entries(databaseKinds)) {
+    const missing = serverUrl === '';
+    const why = `no ${kind} in this test run`;
+    if (missing && (process.env['CI'] || process.env['TURNGATE_REQUIRE_SERVERS'])) {
+      throw new Error(why);
+    }
+    describe.skipIf(missing)(`${title} on ${kind}`, () => body(serverUrl));
+  }
+}
 
 /** Makes an empty database on the test server and returns its URL. */
 export async function freshDatabase(serverUrl: string): Promise<string> {
   const name = `shop_${process.pid}_${Math.random().toString(36).slice(2, 10)}`;
-  const client = new pg.Client({ connectionString: serverUrl });
-  await client.connect();
-  await client.query(`CREATE DATABASE ${name}`);
-  await client.end();
+  const create = `CREATE DATABASE ${name}`;
+  if (serverUrl.startsWith('mysql:')) {
+    const connection = await createConnection(serverUrl);
+    await connection.query(create);
+    await connection.end();
+  } else {
+    const client = new pg.Client({ connectionString: serverUrl });
+    await client.connect();
+    await client.query(create);
+    await client.end();
+  }
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
   return url.href;
 }
 
+export const channelSecret = 'test-secret';
+
 export interface TestShop {
   readonly base: string;
+  readonly databaseUrl: string;
+  /** Looks into the database from outside; `$1`, `$2`, … on every kind. */
+  readonly query: SqlDatabase['query'];
+  /** A PostgreSQL pool of the test's own, for what only PostgreSQL can show. */
   readonly pool: pg.Pool;
+  readonly channel: { readonly secret: string; url: string | undefined };
   stop(): Promise<void>;
 }
 
 /** The service in this process, listening on a free port. */
-export async function startShop(databaseUrl: string): Promise<TestShop> {
-  const pool = openPool(databaseUrl, () => undefined);
-  await migrate(pool);
-  await migrateShop(pool);
-  const server = await buildServer(pool, pino({ level: 'silent' }));
+export async function startShop(databaseUrl: string, parts: ShopParts = {}): Promise<TestShop> {
+  const database = openDatabase(databaseUrl, () => undefined);
+  await database.migrate();
+  const channel: TestShop['channel'] = { secret: channelSecret, url: undefined };
+  const locks = openLocks(undefined, () => undefined);
+  const logger = pino({ level: 'silent' });
+  const server = await buildServer(database, locks.store, logger, channel, parts);
   const base = await server.app.listen({ host: '127.0.0.1', port: 0 });
+  const pool = openPool(databaseUrl, () => undefined);
   return {
     base,
+    databaseUrl,
+    query: (text, values) => database.database.query(text, values),
     pool,
+    channel,
     async stop() {
       await server.close();
       await pool.end();
+      await database.end();
     },
   };
 }
@@ -55,6 +97,17 @@ export interface ShopProcess {
   killGroup(): Promise<void>;
   /** SIGINT, as Ctrl-C; resolves to the exit code. */
   interrupt(): Promise<number | null>;
+}
+
+/** Three processes behind one port on a database of their own. */
+export async function spawnThree(serverUrl: string, dataDir: string): Promise<ShopProcess> {
+  return await spawnShop({
+    DATABASE_URL: await freshDatabase(serverUrl),
+    LOCKS_URL: inject('redisUrl'), // Empty where this run has none: then locks are per process.
+    SHOP_PROCESSES: '3',
+    TURNGATE_DATA_DIR: dataDir,
+    PORT: '0',
+  });
 }
 
 /** The service as its own process group, as `npm start` runs it. */
@@ -79,6 +132,7 @@ export async function spawnShop(env: Record<string, string>): Promise<ShopProces
     child,
     said: () => text,
     async killGroup() {
+      if (child.exitCode !== null || child.signalCode !== null) return;
       process.kill(-(child.pid as number), 'SIGKILL');
       await ended;
     },
@@ -157,4 +211,13 @@ export async function flood<T>(
   };
   await Promise.all(Array.from({ length: inFlight }, lane));
   return results;
+}
+
+/** A port nobody listens on right now. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => server.once('listening', resolve));
+  const { port } = server.address() as { port: number };
+  await new Promise((resolve) => server.close(resolve));
+  return port;
 }

@@ -1,4 +1,5 @@
 /** The outcome of a run, as all reports see it. */
+import type { ContestResult } from '../contests.ts';
 import { type Implementation, type ImplementationId, implementations } from '../implementations.ts';
 import { addLosses, type Losses, noLosses } from '../losses.ts';
 import type { CellResult, Plan } from '../matrix.ts';
@@ -7,6 +8,7 @@ import type { StormId } from '../storms/index.ts';
 export interface LabResult {
   readonly plan: Plan;
   readonly cells: readonly CellResult[];
+  readonly contests: readonly ContestResult[];
   readonly startedAt: Date;
   readonly durationMs: number;
   readonly nodeVersion: string;
@@ -32,8 +34,34 @@ export function lossesOf({ cells }: LabResult, implementation: ImplementationId)
     .reduce((sum, { report }) => addLosses(sum, report?.losses ?? noLosses), noLosses);
 }
 
-export function mismatches({ cells }: LabResult): CellResult[] {
-  return cells.filter(({ mismatch }) => mismatch !== undefined);
+/** What did not come out as the theory says; named as `--only` and `--storm` take it. */
+export interface Mismatch {
+  readonly way: string;
+  readonly storm: string;
+  readonly why: string;
+}
+
+export function mismatches({ cells, contests }: LabResult): Mismatch[] {
+  const played = [
+    ...cells.map(({ implementation, storm, mismatch }) => ({
+      way: implementation,
+      storm,
+      mismatch,
+    })),
+    ...contests.map(({ contender, scenario, mismatch }) => ({
+      way: contender,
+      storm: scenario,
+      mismatch,
+    })),
+  ];
+  return played.flatMap(({ way, storm, mismatch }) =>
+    mismatch === undefined ? [] : [{ way, storm, why: mismatch }],
+  );
+}
+
+/** How many there were to come out. */
+export function playedCount({ cells, contests }: LabResult): number {
+  return cells.length + contests.length;
 }
 
 export function seconds(durationMs: number): string {

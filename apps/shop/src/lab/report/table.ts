@@ -1,24 +1,57 @@
 /** The table on the terminal: implementation × storm, and what was lost in each cell. */
+import { breachesInWords, partsOf } from '../contest.ts';
+import type { ContestResult } from '../contests.ts';
 import { lossesInWords, lossKinds, lossWords } from '../losses.ts';
 import type { CellResult } from '../matrix.ts';
 import { storms } from '../storms/index.ts';
-import { cellOf, describe, type LabResult, lossesOf, mismatches, seconds } from './result.ts';
+import {
+  cellOf,
+  describe,
+  type LabResult,
+  lossesOf,
+  mismatches,
+  playedCount,
+  seconds,
+} from './result.ts';
 
 export function tableReport(result: LabResult): string {
-  const { plan } = result;
+  const parts = [...paymentLines(result), ...tradeLines(result), ...closing(result)];
+  return parts.join('\n');
+}
+
+function paymentLines(result: LabResult): string[] {
+  const { plan, cells } = result;
+  if (cells.length === 0) return [];
   const head = ['', ...plan.storms.map((id) => storms[id].title)];
   const rows = plan.implementations.map((id) => [
     describe(id).title,
     ...plan.storms.map((storm) => cellText(cellOf(result, id, storm))),
   ]);
-  return [grid(head, rows), legend(), '', ...lostLines(result), '', ...closing(result)].join('\n');
+  return [grid(head, rows), legend(), '', ...lostLines(result), ''];
 }
 
-/** One line per cell that is not as the theory says. */
+/** One block per scenario: who went through it, and which laws were broken how often. */
+function tradeLines({ contests }: LabResult): string[] {
+  const width = Math.max(...contests.map((contest) => partsOf(contest).contender.title.length));
+  return contests.flatMap((contest, i) => {
+    const { scenario, contender } = partsOf(contest);
+    const first = contests[i - 1]?.scenario !== contest.scenario;
+    const last = contests[i + 1]?.scenario !== contest.scenario;
+    const line = `  ${contender.title.padEnd(width)}  ${contestText(contest)}`;
+    return [...(first ? [scenario.title] : []), line, ...(last ? [''] : [])];
+  });
+}
+
+function contestText(contest: ContestResult): string {
+  const { findings, mismatch } = contest;
+  const mark = mismatch === undefined ? '' : ' !';
+  if (findings === undefined) return `broken${mark}`;
+  return `${breachesInWords(partsOf(contest).scenario, findings.breaches) || 'ok'}${mark}`;
+}
+
 function mismatchLines(result: LabResult): string[] {
   return mismatches(result).map(
-    ({ implementation, storm, mismatch }) =>
-      `NOT AS THEORY  ${implementation} × ${storm}: ${mismatch}`,
+    ({ way, storm, why }) => `NOT AS THEORY  ${way} × ${storm}: ${why}`,
   );
 }
 
@@ -70,13 +103,14 @@ function lostLines(result: LabResult): string[] {
 }
 
 function closing(result: LabResult): string[] {
-  const { plan, cells, durationMs, postgresVersion, nodeVersion } = result;
-  const how = `${plan.quick ? 'quick, ' : ''}seed ${plan.seed}, two servers`;
+  const { plan, durationMs, postgresVersion, nodeVersion } = result;
+  const how = `${plan.quick ? 'quick, ' : ''}seed ${plan.seed}`;
   const where = `PostgreSQL ${postgresVersion}, Node ${nodeVersion}`;
   const bad = mismatchLines(result);
+  const count = playedCount(result);
   const verdict =
     bad.length === 0
-      ? `${cells.length} of ${cells.length} cells are as the theory says`
-      : `${bad.length} of ${cells.length} cells are NOT as the theory says`;
+      ? `${count} of ${count} cells are as the theory says`
+      : `${bad.length} of ${count} cells are NOT as the theory says`;
   return [...bad, `${verdict} (${seconds(durationMs)} s; ${how}; ${where})`];
 }
