@@ -46,7 +46,15 @@ const GATES = [
   },
   { name: 'api', built: true, commands: () => [script('api-report.mjs')] },
   { name: 'require', built: true, commands: () => [script('check/require.mjs')] },
-  { name: 'docs', commands: () => [script('docs-check.mjs')] },
+  {
+    name: 'docs',
+    built: true,
+    commands: () => [
+      script('docs-check.mjs'),
+      script('lock-tables.mjs'),
+      script('experiments.mjs'),
+    ],
+  },
 ];
 
 // Listed by name: what a folder or a glob means to `node --test` differs between Node versions.
@@ -56,11 +64,15 @@ function scriptTests() {
   return names.map((name) => join(folder, name));
 }
 
-/** One compile per workspace as it is shipped, then the root project, which adds the tests. */
+/**
+ * One compile per workspace as it is shipped, then the root project, which adds the tests, then
+ * compat/, when `npm test` has installed it.
+ */
 function typeCommands() {
   const projects = ['packages', 'apps'].flatMap((group) =>
     readdirSync(join(root, group)).map((name) => join(group, name, 'tsconfig.json')),
   );
+  if (existsSync(join(root, 'compat', 'node_modules'))) projects.push('compat/tsconfig.json');
   return [...projects, 'tsconfig.json']
     .filter((project) => existsSync(join(root, project)))
     .map((project) => bin('tsc', '--noEmit', '-p', project));

@@ -1,7 +1,8 @@
-// Writes the SQL files of the stores into TypeScript modules, so that the published package needs no
+// Writes the SQL and Lua files of the stores into TypeScript modules, so that the published package needs no
 // file reads at run time and survives bundlers.   node scripts/generate.mjs [--check]
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
+import { luaModule } from './lib/lua-scripts.mjs';
 
 const root = fileURLToPath(new URL('../packages/turngate/src/stores/', import.meta.url));
 const check = process.argv.includes('--check');
@@ -21,7 +22,7 @@ function emit(path, text) {
   } else writeFileSync(path, text);
 }
 
-for (const store of ['postgres']) {
+for (const store of ['postgres', 'mysql', 'sqlite']) {
   const folder = `${root}${store}/migrations/`;
   const files = readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
@@ -34,9 +35,8 @@ for (const store of ['postgres']) {
     if (/[`\\]|\$\{/.test(sql)) throw new Error(`${file}: no backquote, backslash or template`);
     // One statement each, because not every client sends several at once.
     const statements = sql.split(/;[ \t]*(?:--[^\n]*)?(?:\n|$)/).map((part) => part.trim());
-    const quoted = statements.filter(Boolean).map((part) => `      \`${part}\`,\n`);
-    const list = `    statements: [\n${quoted.join('')}    ],\n`;
-    return `  {\n    version: ${i + 1},\n    name: '${name}',\n${list}  },\n`;
+    const quoted = statements.filter(Boolean).map((part) => `    \`${part}\`,\n`);
+    return `  { version: ${i + 1}, name: '${name}', statements: [\n${quoted.join('')}  ] },\n`;
   });
   emit(
     `${root}${store}/migrations.generated.ts`,
@@ -49,4 +49,5 @@ ${entries.join('')}];
 `,
   );
 }
+emit(`${root}redis/scripts.generated.ts`, luaModule(`${root}redis/scripts/`));
 process.exitCode = stale > 0 ? 1 : 0;

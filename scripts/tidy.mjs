@@ -11,23 +11,45 @@ import { checkDocumentedFolders, checkDoors } from './tidy/public.mjs';
 // `stores/*` and alike: each subfolder is a house of its own and may not see its siblings.
 // A folder that is not listed may not exist: a new one starts with a line here.
 const BASE = ['core', 'contract', 'runtime'];
-const FEATURES = ['lock', 'idempotency', 'flow', 'message', 'job', 'stock', 'saga', 'reconcile'];
+const FEATURES = [
+  'lock',
+  'idempotency',
+  'flow',
+  'message',
+  'job',
+  'stock',
+  'saga',
+  'reconcile',
+  'token',
+  'once',
+];
 const EDGES = [...BASE, ...FEATURES, 'gate', 'http', 'admin'];
 
 export const ARROWS = {
   core: [],
   contract: ['core'],
   runtime: ['core'],
+  claim: ['core', 'contract'],
   'stores/sql': BASE,
   'stores/postgres': [...BASE, 'stores/sql'],
   'stores/mysql': [...BASE, 'stores/sql'],
   'stores/sqlite': [...BASE, 'stores/sql'],
   'stores/*': BASE,
-  ...Object.fromEntries(FEATURES.map((feature) => [feature, BASE])),
+  ...Object.fromEntries(FEATURES.map((feature) => [feature, [...BASE, 'claim']])),
+  // Lua on a Redis client handed in: what fences and limiters share.
+  redis: ['core'],
+  fence: [...BASE, 'redis'],
+  limiter: [...BASE, 'redis'],
+  token: [...BASE, 'redis'],
+  saga: [...BASE, 'claim', 'idempotency'], // Sagas are staged operations.
   gate: [...BASE, 'lock', 'idempotency', 'flow'],
   http: [...BASE, 'idempotency', 'gate'],
   admin: [...BASE, 'gate'],
+  // Runs in browsers: nothing that needs a server.
+  client: ['core', 'runtime'],
   'integrations/*': EDGES,
+  // Tells what a database error means, under whatever an ORM makes of it.
+  'integrations/orm': [...EDGES, 'stores/sql'],
   'brokers/*': EDGES,
   cli: [...BASE, 'admin', 'stores/*'],
   telemetry: ['core', 'runtime'],

@@ -5,7 +5,12 @@ import { root } from './paths.mjs';
 import { runStep } from './steps.mjs';
 
 /** In the order in which they depend on each other. */
-const PROJECTS = ['packages/embedded-postgres', 'packages/turngate', 'apps/shop'];
+const PROJECTS = [
+  'packages/embedded-postgres',
+  'packages/test-servers',
+  'packages/turngate',
+  'apps/shop',
+];
 const SOURCE = /(?<!\.d|\.test)\.ts$/;
 const EMITTED = ['.js', '.js.map', '.d.ts', '.d.ts.map'];
 

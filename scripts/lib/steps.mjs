@@ -36,12 +36,12 @@ export async function interruptible(work) {
 }
 
 /** Runs a command with its output on standard error; throws `StepFailed` unless it succeeds. */
-export async function runStep(label, command, args, { cwd, signal, onPid = () => {} }) {
+export async function runStep(label, command, args, { cwd, env, signal, onPid = () => {} }) {
   signal.throwIfAborted();
   say(`${label} …`);
   const startMs = performance.now();
   const elapsed = () => `${((performance.now() - startMs) / 1000).toFixed(1)} s`;
-  const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 2] });
+  const child = spawn(command, args, { cwd, env, stdio: ['ignore', 2, 2] });
   const ended = new Promise((resolve, reject) => {
     child.once('error', reject);
     child.once('close', (code, name) => resolve(code ?? name));

@@ -31,6 +31,7 @@ const SUPERVISOR = `
 exec 3<&0 </dev/null
 "$@" 3<&- >&2 &
 program=$!
+trap "" PIPE
 echo "$program"
 exec >/dev/null
 (

@@ -1,0 +1,57 @@
+// What a run of vitest came to, from its JSON report.
+import { existsSync, readFileSync } from 'node:fs';
+import { relative } from 'node:path';
+
+const filesRunTwiceMax = 3;
+const waited = /gave up waiting until|(Test|Hook) timed out in \d+ms/;
+
+/** The files of a report with their tests; none when there is no report. */
+export function resultsOf(reportFile, root) {
+  if (!existsSync(reportFile)) return [];
+  const { testResults } = JSON.parse(readFileSync(reportFile, 'utf8'));
+  return testResults.map(({ name, status, assertionResults }) => ({
+    name: relative(root, name),
+    status,
+    tests: assertionResults,
+  }));
+}
+
+/** @param code exit code of vitest, which also fails for reasons that belong to no test */
+export function countRun(results, code) {
+  const counts = countOf(results);
+  return code === 0 ? counts : { ...counts, failed: Math.max(counts.failed, 1) };
+}
+
+export function countOf(results) {
+  const tests = results.flatMap((result) => result.tests);
+  const count = (...statuses) => tests.filter(({ status }) => statuses.includes(status)).length;
+  return {
+    passed: count('passed'),
+    failed: count('failed') + results.filter(isBroken).length,
+    skipped: count('skipped', 'pending', 'todo', 'disabled'),
+  };
+}
+
+/**
+ * The failed files, when all they did was to give up waiting; none when a law was broken, a file
+ * could not be loaded, the run failed beside its tests, or too many files are late.
+ */
+export function lateFiles({ code, results }) {
+  const failedFiles = results.filter(({ status }) => status === 'failed');
+  const failures = failedFiles.flatMap(({ tests }) => tests.filter(isFailed));
+  const isLate = ({ failureMessages }) => failureMessages.every((text) => waited.test(text));
+  const onlyLate =
+    code === 1 && failures.length > 0 && !failedFiles.some(isBroken) && failures.every(isLate);
+  return onlyLate && failedFiles.length <= filesRunTwiceMax
+    ? failedFiles.map(({ name }) => name)
+    : [];
+}
+
+/** A file that could not be loaded has failed without a single failed test. */
+function isBroken({ status, tests }) {
+  return status === 'failed' && !tests.some(isFailed);
+}
+
+function isFailed({ status }) {
+  return status === 'failed';
+}
