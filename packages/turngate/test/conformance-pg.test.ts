@@ -43,7 +43,12 @@ for (const { name, config, options } of variants) {
     );
     lockStoreSuite(
       { describe, it },
-      { name, open: async () => postgresLocks(pool, options), passTime: pause },
+      {
+        name,
+        open: async () => postgresLocks(pool, options),
+        passTime: pause,
+        capabilities: { wakeup: 'poll', fairness: 'none', shares: false },
+      },
     );
   });
 }

@@ -30,6 +30,11 @@ describe('PGlite', () => {
   );
   lockStoreSuite(
     { describe, it },
-    { name: 'PGlite', open: async () => postgresLocks(db), passTime: pause },
+    {
+      name: 'PGlite',
+      open: async () => postgresLocks(db),
+      passTime: pause,
+      capabilities: { wakeup: 'poll', fairness: 'none', shares: false },
+    },
   );
 });

@@ -33,7 +33,12 @@ for (const options of [{}, { prepare: false }]) {
     );
     lockStoreSuite(
       { describe, it },
-      { name, open: async () => postgresLocks(sql, options), passTime: pause },
+      {
+        name,
+        open: async () => postgresLocks(sql, options),
+        passTime: pause,
+        capabilities: { wakeup: 'poll', fairness: 'none', shares: false },
+      },
     );
   });
 }

@@ -12,12 +12,12 @@ describe.skipIf(inject('postgresUrl') === '')('two copies of the package', () =>
     await client.connect();
     const step = { statement: { name: 'turngate_two_copies', text: 'SELECT 1::text' }, values: [] };
     for (const { PgBatch } of copies) {
-      const rows = await new Promise((resolve, reject) => {
+      const answers = await new Promise((resolve, reject) => {
         const batch: Batch = new PgBatch([step], true);
         batch.callback = (error, result) => (error ? reject(error) : resolve(result));
         client.query(batch as unknown as pg.Submittable);
       });
-      expect(rows).toEqual([[['1']]]);
+      expect(answers).toEqual([{ rows: [['1']], affectedRows: 1 }]);
     }
     await client.end();
   });

@@ -1,7 +1,7 @@
 /** `turngate explain`: the error table, one row at a time. */
 import { type ErrorCode, errorTable } from '../core/errors.ts';
-import { UsageError } from './command-line.ts';
 import { didYouMean } from './nearest.ts';
+import { UsageError } from './usage-error.ts';
 
 /** @throws UsageError for an unknown code */
 export function explain(given: string): string {

@@ -1,12 +1,14 @@
 #!/usr/bin/env node
 /**
  * The `turngate` command. Data goes to stdout, messages to stderr. Exit code: 0 done, 1 failed,
- * 2 wrong usage.
+ * 2 wrong usage, 3 not found.
  */
 import { readFileSync } from 'node:fs';
-import { type Command, readCommand, UsageError, usage } from './command-line.ts';
+import { runAdmin } from './admin.ts';
+import { type Command, readCommand, usage } from './command-line.ts';
 import { explain } from './explain.ts';
 import { runMigrate } from './migrate.ts';
+import { NotFoundError, UsageError } from './usage-error.ts';
 
 /** What the command wrote and how it ended. */
 async function run(command: Command): Promise<string> {
@@ -19,6 +21,8 @@ async function run(command: Command): Promise<string> {
       return explain(command.code);
     case 'migrate':
       return await runMigrate(command);
+    case 'admin':
+      return await runAdmin(command);
   }
 }
 
@@ -34,5 +38,5 @@ try {
   const wrongUsage = error instanceof UsageError;
   process.stderr.write(`turngate: ${(error as Error).message}\n`);
   if (wrongUsage) process.stderr.write('turngate: see turngate --help\n');
-  process.exitCode = wrongUsage ? 2 : 1;
+  process.exitCode = wrongUsage ? 2 : error instanceof NotFoundError ? 3 : 1;
 }

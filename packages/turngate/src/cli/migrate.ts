@@ -1,6 +1,6 @@
 /** `turngate migrate`: brings the tables up to date through the driver of the user's project. */
 import { isTurngateError } from '../core/errors.ts';
-import { type MigrationReport, migrate } from '../stores/postgres/index.ts';
+import type { MigrationReport } from '../stores/postgres/index.ts';
 import { openClient } from './client.ts';
 import { withoutSecrets } from './secrets.ts';
 
@@ -13,9 +13,9 @@ export interface MigrateCommand {
 /** @throws Error with the code and message of the failure, and without the password */
 export async function runMigrate({ url, json }: MigrateCommand): Promise<string> {
   try {
-    const { client, end } = await openClient(url);
+    const { migrate, end } = await openClient(url);
     try {
-      const report = await migrate(client);
+      const report = await migrate();
       return json ? JSON.stringify(report) : inWords(report);
     } finally {
       await end();
@@ -26,7 +26,8 @@ export async function runMigrate({ url, json }: MigrateCommand): Promise<string>
   }
 }
 
-function describe(error: unknown): string {
+/** The message with its code, without the cause. */
+export function describe(error: unknown): string {
   const { message } = error as Error;
   return isTurngateError(error) ? `${error.code}: ${message}` : message;
 }

@@ -17,6 +17,15 @@ export interface RecordStoreTarget<Tx> {
   ownTransaction<T>(body: (tx: Tx) => Promise<T>): Promise<T>;
   /** Lets time pass on the store's clock. */
   passTime(ms: number): Promise<void>;
+  /**
+   * Why work and record are not one transaction here; undefined when they are. Then `write` takes effect
+   * at once, `ownTransaction` is never called, and other laws hold instead.
+   */
+  readonly notAtomic?: string;
+  /** Why there is nothing to purge; undefined when there is. */
+  readonly selfPurging?: string;
+  /** Why the store has no part for operators; undefined when it has. */
+  readonly noAdmin?: string;
   /** Why a handle of an ended transaction is not recognised here; undefined when it is. */
   readonly endedUnseen?: string;
   /** Why two transactions cannot be open at once here; undefined when they can. */

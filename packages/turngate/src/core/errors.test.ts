@@ -16,7 +16,7 @@ describe('the error table', () => {
     const { outcome, httpStatus, advice } = errorTable[code];
     expect(code).toMatch(/^[A-Z]+(_[A-Z]+)*$/);
     expect(['not-applied', 'applied', 'unknown']).toContain(outcome);
-    expect([400, 409, 422, 500, 503]).toContain(httpStatus);
+    expect([400, 404, 409, 410, 412, 413, 422, 500, 503]).toContain(httpStatus);
     expect(advice).toMatch(/^[A-Z].{20,}\.$/);
     const error = new TurngateError(code, 'message');
     expect(error).toMatchObject({ code, outcome, httpStatus, replayed: false });

@@ -33,6 +33,34 @@ const rows = {
     httpStatus: 422,
     advice: 'The key was used with another payload. A new intent needs a new key.',
   },
+  IDEMPOTENCY_SCOPE_MISSING: {
+    outcome: 'not-applied',
+    httpStatus: 400,
+    advice:
+      'The request has no principal the key could belong to: authenticate, then send it again.',
+  },
+  PAYLOAD_INVALID: {
+    outcome: 'not-applied',
+    httpStatus: 400,
+    advice:
+      'The body has no one meaning (bad JSON, a repeated name, an integer beyond 2^53 - 1): fix it.',
+  },
+  PAYLOAD_TOO_LARGE: {
+    outcome: 'not-applied',
+    httpStatus: 413,
+    advice: 'The body is larger than the route accepts; nothing was done.',
+  },
+  RESPONSE_NOT_KEPT: {
+    outcome: 'applied',
+    httpStatus: 409,
+    advice: 'The work was done, but its answer was too large or a stream and was not kept.',
+  },
+  RESULT_NOT_KEPT: {
+    outcome: 'applied',
+    httpStatus: 409,
+    advice:
+      'The work was done, but its result was dropped early to save space; it is not run again.',
+  },
   REQUEST_IN_PROGRESS: {
     outcome: 'unknown',
     httpStatus: 409,
@@ -42,6 +70,16 @@ const rows = {
     outcome: 'applied',
     httpStatus: 409,
     advice: 'The work was done by an earlier request; do not send it again.',
+  },
+  SUBMIT_TOKEN_INVALID: {
+    outcome: 'not-applied',
+    httpStatus: 400,
+    advice: 'The token is unknown, expired, or of another user or operation: fetch a new one.',
+  },
+  REPEATED_SUBMIT: {
+    outcome: 'applied',
+    httpStatus: 409,
+    advice: 'The token was spent by an earlier submit: look at what it did before submitting anew.',
   },
   REFUSED: {
     outcome: 'not-applied',
@@ -57,6 +95,22 @@ const rows = {
     outcome: 'unknown',
     httpStatus: 503,
     advice: 'The lease ended under the work. Stop writing; only a checked fence protects the data.',
+  },
+  FENCE_STALE: {
+    outcome: 'not-applied',
+    httpStatus: 412,
+    advice:
+      'A newer holder has entered this data. Stop: take the lock again and start from reading.',
+  },
+  FENCE_INVALID: {
+    outcome: 'not-applied',
+    httpStatus: 400,
+    advice: 'Send Turngate-Fence: enter or check, a blank, and the decimal fence of the lock.',
+  },
+  LOAD_FAILED: {
+    outcome: 'not-applied',
+    httpStatus: 503,
+    advice: 'Loading failed a moment ago and the failure is remembered: retry after its time.',
   },
   LOCK_REENTERED: {
     outcome: 'not-applied',
@@ -91,7 +145,82 @@ const rows = {
   OUTCOME_UNKNOWN: {
     outcome: 'unknown',
     httpStatus: 503,
-    advice: 'The commit could be neither confirmed nor ruled out: retry with the same key.',
+    advice:
+      'Whether it happened could be neither confirmed nor ruled out: retry with the same key.',
+  },
+  LEASE_LOST: {
+    outcome: 'unknown',
+    httpStatus: 503,
+    advice: 'Another process took the operation over and finishes it: ask again with the same key.',
+  },
+  OPERATION_PARKED: {
+    outcome: 'unknown',
+    httpStatus: 503,
+    advice: 'The operation failed too often and waits for an operator: never use a new key.',
+  },
+  STEP_INVALID: {
+    outcome: 'unknown',
+    httpStatus: 500,
+    advice:
+      'Fix the use of the step the message names: unique name, awaited, not nested, in limits.',
+  },
+  STEP_DIVERGED: {
+    outcome: 'unknown',
+    httpStatus: 500,
+    advice:
+      'The code took another path than the recorded one: deploy code that asks for the same steps.',
+  },
+  NOTHING_WRITTEN: {
+    outcome: 'not-applied',
+    httpStatus: 409,
+    advice:
+      'The declared write touched no row: the state it asks for is not there; the key is free.',
+  },
+  GID_EXPIRED: {
+    outcome: 'not-applied',
+    httpStatus: 410,
+    advice: 'The global transaction is older than what is remembered: look at it by hand.',
+  },
+  BRANCH_NOT_TRIED: {
+    outcome: 'not-applied',
+    httpStatus: 409,
+    advice: 'The try has not arrived yet: confirm again later.',
+  },
+  BRANCH_REFUSED: {
+    outcome: 'not-applied',
+    httpStatus: 409,
+    advice: 'The branch was cancelled before its try came: do not try again.',
+  },
+  BRANCH_CONFLICT: {
+    outcome: 'not-applied',
+    httpStatus: 409,
+    advice: 'Confirmed and cancelled at once: the coordinator is wrong; park it for an operator.',
+  },
+  BRANCH_MISMATCH: {
+    outcome: 'not-applied',
+    httpStatus: 422,
+    advice: 'Use one branch name per payload.',
+  },
+  GUARDED: {
+    outcome: 'not-applied',
+    httpStatus: 409,
+    advice: 'Another saga is changing this: try again when it has ended.',
+  },
+  STOCK_ITEM_UNKNOWN: {
+    outcome: 'not-applied',
+    httpStatus: 404,
+    advice: 'Create the item before units of it are asked for.',
+  },
+  BILL_INCOMPLETE: {
+    outcome: 'not-applied',
+    httpStatus: 422,
+    advice:
+      'Fetch the bill again: header, rows and trailer do not belong together; nothing was compared.',
+  },
+  RECONCILIATION_NOT_FOUND: {
+    outcome: 'not-applied',
+    httpStatus: 404,
+    advice: 'Run the reconciliation of this channel and date first.',
   },
   STORE_UNAVAILABLE: {
     outcome: 'not-applied',

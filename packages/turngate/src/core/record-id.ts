@@ -70,3 +70,8 @@ export function recordIdText({ operation, scope, key }: RecordId): string {
 export function keyDigest(key: string): string {
   return hash('sha256', key, 'hex').slice(0, 8);
 }
+
+/** 43 characters that stand for an identity where a short, unique column is needed. */
+export function recordIdDigest(id: RecordId): string {
+  return hash('sha256', recordIdText(id), 'base64url');
+}

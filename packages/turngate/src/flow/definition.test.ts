@@ -86,7 +86,10 @@ describe('declaring a flow', () => {
   );
 
   it('refuses a column that is not an identifier before anything is sent', async () => {
-    const flow = defineFlow<unknown, string, string>(order, () => ({ query: noSession }));
+    const flow = defineFlow<unknown, string, string>(order, () => ({
+      dialect: 'postgres',
+      query: noSession,
+    }));
     const set = { 'note = 1; --': 1 };
     await expect(flow.fire('pay', { tx: {}, id: '1', set })).rejects.toThrow(bad);
   });

@@ -1,8 +1,9 @@
-/** Moves a row from state to state with one guarded statement; affected rows decide, not a read. */
+/** Moves a row from state to state under its lock, by a guarded UPDATE and a history row. */
 import type { SqlSession, SqlValue } from '../contract/sql-session.ts';
 import { optionError } from '../core/option.ts';
 import { emit } from '../runtime/events.ts';
 import { type FlowDeclaration, type FlowPlan, planFlow, quoteIdentifier } from './definition.ts';
+import { moveInSteps, type Seen } from './move-in-steps.ts';
 
 /** How a transition ended. None of them is an exception: all four are expected. */
 export type FlowResult<State extends string> =
@@ -62,18 +63,31 @@ async function move<State extends string, Event extends string>(
   id: string,
   set: Readonly<Record<string, SqlValue>>,
 ): Promise<FlowResult<State>> {
+  const way = session.dialect === 'postgres' ? moveAtOnce : moveInSteps;
+  const seen = await way(plan, event, session, id, set);
+  if (seen === undefined) return { kind: 'missing' };
+  const { current: state, version } = seen;
+  const { to } = plan.transitions[event];
+  if (version !== undefined) return { kind: 'applied', from: state, to, version };
+  return { kind: plan.after.get(event)?.has(state) ? 'already' : 'refused', state };
+}
+
+async function moveAtOnce<State extends string, Event extends string>(
+  plan: FlowPlan<State, Event>,
+  event: Event,
+  session: SqlSession,
+  id: string,
+  set: Readonly<Record<string, SqlValue>>,
+): Promise<Seen<State> | undefined> {
   const { from, to } = plan.transitions[event];
   const names = Object.keys(set);
   const others = names.map((name, i) => `, ${quoteIdentifier('set', name)} = $${i + 6}`).join('');
   const values = [id, [...from].join(','), to, plan.name, event, ...names.map((name) => set[name])];
   const { rows } = await session.query(moveText(plan, others), values as SqlValue[]);
   const [row] = rows;
-  if (row === undefined) return { kind: 'missing' };
-  const state = row['current'] as State;
-  if (row['version'] != null) {
-    return { kind: 'applied', from: state, to, version: BigInt(row['version'] as string) };
-  }
-  return { kind: plan.after.get(event)?.has(state) ? 'already' : 'refused', state };
+  if (row === undefined) return undefined;
+  const version = row['version'] == null ? undefined : BigInt(row['version'] as string);
+  return { current: row['current'] as State, version };
 }
 
 /**

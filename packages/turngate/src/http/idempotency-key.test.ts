@@ -60,6 +60,8 @@ describe('the Idempotency-Key header', () => {
     'x'.repeat(256),
     `"${'x'.repeat(256)}"`,
     "k'\\",
+    '\u00a0k',
+    '"k"\u00a0',
   ])('%j is refused', (header) => {
     expect(() => parseIdempotencyKey(header)).toThrow(invalid);
   });

@@ -20,6 +20,8 @@ export function parseIdempotencyKey(header: string | readonly string[] | undefin
     throw new TurngateError('IDEMPOTENCY_KEY_MISSING', 'the Idempotency-Key header is missing');
   }
   if (typeof header !== 'string') throw invalid('it was sent more than once');
+  // Before trim(), which takes away more than HTTP's blanks.
+  if (/[^\t\x20-\x7e]/.test(header)) throw invalid('only visible ASCII characters are allowed');
   const value = header.trim();
   if (value === '') throw invalid('it is empty');
   if (value[0] === '"') {

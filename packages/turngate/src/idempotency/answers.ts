@@ -18,7 +18,7 @@ export function tell(request: Request, fact: Fact<IdempotencyEvent>): void {
 
 /** Answers a repeat from a finished record, or refuses it as the operation's policy says. */
 export function answerRepeat<Value>(
-  policy: OperationPolicy,
+  policy: Pick<OperationPolicy, 'name' | 'repeat'>,
   request: Request,
   record: StoredRecord,
   from: AnsweredFrom,
@@ -52,7 +52,7 @@ export function keyReused(request: Request, from: AnsweredFrom | 'store'): Turng
 
 /** The error for a repeat that does not, or no longer, wait for the first. */
 export function inProgress(
-  policy: OperationPolicy,
+  policy: Pick<OperationPolicy, 'name'>,
   request: Request,
   from: 'flight' | 'store',
   ageMs: number,

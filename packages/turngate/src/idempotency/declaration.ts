@@ -1,6 +1,7 @@
 /** How an operation is declared: once, and everything else is derived from it. */
-import { isTurngateError, type Refusal, type TurngateError } from '../core/errors.ts';
+import { isTurngateError, type Refusal, TurngateError } from '../core/errors.ts';
 import { fingerprintOf } from '../core/fingerprint.ts';
+import { adviseKey, isScopeItself, type KeyAdvice } from '../core/key-advice.ts';
 import {
   functionOption,
   integerOption,
@@ -171,6 +172,10 @@ export function requestOf<Tx, Input, Value>(
   const scope =
     declaration.scope === undefined ? globalScope : checkScope(declaration.scope(input));
   const key = checkKey(declaration.key(input));
+  if (isScopeItself(key, scope)) {
+    const { reason } = adviseKey(key, { scope }) as KeyAdvice;
+    throw new TurngateError('IDEMPOTENCY_KEY_INVALID', `${operation}: ${reason}`);
+  }
   const payload = declaration.fingerprint === undefined ? input : declaration.fingerprint(input);
   return { id: { operation, scope, key }, fingerprint: fingerprintOf(payload) };
 }

@@ -4,13 +4,14 @@
  * Switched off, the guarantees are the same.
  */
 import type { StoredRecord } from '../contract/record-store.ts';
+import { LruMap } from '../runtime/lru-map.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 
 const overheadChars = 200; // Map entry, strings' headers and the record object, roughly.
 
 /** A bounded least-recently-used memory of finished records. */
 export class OutcomeMemory {
-  private readonly entries = new Map<string, { record: StoredRecord; dropAtMonoMs: number }>();
+  private readonly entries = new LruMap<{ record: StoredRecord; dropAtMonoMs: number }>();
   private readonly charsMax: number;
   private readonly runtime: Runtime;
   private chars = 0;
@@ -21,13 +22,11 @@ export class OutcomeMemory {
   }
 
   get(key: string): StoredRecord | undefined {
-    const entry = this.entries.get(key);
+    const entry = this.entries.use(key);
     if (entry === undefined) return undefined;
+    if (this.runtime.monoMs() < entry.dropAtMonoMs) return entry.record;
     this.drop(key, entry.record);
-    if (this.runtime.monoMs() >= entry.dropAtMonoMs) return undefined;
-    this.entries.set(key, entry); // Back in at the young end.
-    this.chars += cost(key, entry.record);
-    return entry.record;
+    return undefined;
   }
 
   add(key: string, record: StoredRecord): void {
@@ -42,8 +41,8 @@ export class OutcomeMemory {
     if (ageMs >= keepMs) return;
     this.entries.set(key, { record, dropAtMonoMs: this.runtime.monoMs() + keepMs - ageMs });
     this.chars += size;
-    for (const [oldest, entry] of this.entries) {
-      if (this.chars <= this.charsMax) break;
+    while (this.chars > this.charsMax) {
+      const [oldest, entry] = this.entries.oldest() as readonly [string, { record: StoredRecord }];
       this.drop(oldest, entry.record);
     }
   }

@@ -20,5 +20,9 @@ export function outcomeOf<Value>(record: StoredRecord, replayed: boolean): Outco
     const refusal = decodeResult(record.result) as Refusal;
     throw new TurngateError('REFUSED', refusal.message, { refusal, replayed, firstProcessedAt });
   }
+  if (record.result === '') {
+    const message = 'the work was done, but its result was dropped to save space';
+    throw new TurngateError('RESULT_NOT_KEPT', message, { replayed, firstProcessedAt });
+  }
   return { value: decodeResult(record.result) as Value, replayed, firstProcessedAt };
 }

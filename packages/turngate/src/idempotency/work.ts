@@ -3,6 +3,7 @@ import type { Work, WorkResult } from '../contract/record-store.ts';
 import { encodeResult } from '../core/codec.ts';
 import { TurngateError } from '../core/errors.ts';
 import { recordIdText } from '../core/record-id.ts';
+import { ownSignal } from '../runtime/abort.ts';
 import {
   isRefusal,
   type OperationContext,
@@ -34,12 +35,14 @@ export function workOf<Tx, Input, Value>(setting: WorkSetting<Tx, Input, Value>)
   const { declaration, policy, request, input, guard } = setting;
   return async (tx) => {
     let value: Value;
+    const context = new Context(tx, setting);
     try {
-      const context = new Context(tx, setting);
       value = await notNested(tx, request, () => declaration.run(input, context));
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return encodeChecked(policy, 'refused', error.refusal);
+    } finally {
+      context.end();
     }
     // A lock that is known to be lost is not committed under; a retry takes it anew.
     if (guard !== undefined && !guard.isHeld()) {
@@ -62,6 +65,8 @@ async function notNested<Value>(
   request: Request,
   run: () => Promise<Value> | Value,
 ): Promise<Value> {
+  // A store without transactions has none in which this could happen.
+  if (typeof tx !== 'object' || tx === null) return await run();
   const key = recordIdText(request.id);
   const keys = workedOn.get(tx as object) ?? new Set();
   if (keys.has(key)) {
@@ -95,6 +100,7 @@ type ContextSource = Pick<WorkSetting<unknown, unknown, unknown>, 'guard' | 'clo
 class Context<Tx> implements OperationContext<Tx> {
   readonly tx: Tx;
   private readonly setting: ContextSource;
+  private own: ReturnType<typeof ownSignal> | undefined;
 
   constructor(tx: Tx, setting: ContextSource) {
     this.tx = tx;
@@ -102,7 +108,10 @@ class Context<Tx> implements OperationContext<Tx> {
   }
 
   get signal(): AbortSignal {
-    return this.setting.guard?.signal ?? this.setting.closing;
+    const { guard, closing } = this.setting;
+    // Not the gate's: what handlers leave on it would pile up for as long as the gate lives.
+    this.own ??= guard === undefined ? ownSignal(closing) : ownSignal(guard.signal, closing);
+    return this.own.signal;
   }
 
   get fence(): bigint | undefined {
@@ -115,5 +124,9 @@ class Context<Tx> implements OperationContext<Tx> {
 
   get key(): string {
     return this.setting.request.id.key;
+  }
+
+  end(): void {
+    this.own?.forget();
   }
 }

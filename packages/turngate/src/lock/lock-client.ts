@@ -1,243 +1,229 @@
-/** The mutex over any lock store: local queue, one server-side waiter, renewal, loss, release. */
-import type { LockAttempt, LockGrant, LockState, LockStore } from '../contract/lock-store.ts';
-import { isTurngateError, TurngateError } from '../core/errors.ts';
+/** Locks over any lock store: checks the call, then leaves it to the line of its name. */
+import type { LockState, LockStore } from '../contract/lock-store.ts';
+import { TurngateError } from '../core/errors.ts';
+import { ChurnMap } from '../runtime/churn-map.ts';
 import { emit } from '../runtime/events.ts';
 import { findFrame, inFrame } from '../runtime/flow-context.ts';
 import { attemptIds, type Runtime } from '../runtime/runtime.ts';
-import { abortedError, backoffMs, type Cut, sleep, waitFor } from '../runtime/wait.ts';
-import { Hold } from './hold.ts';
-import { LocalQueues, type Place } from './local-queue.ts';
-import { LockHandle, type ReleaseResult } from './lock-handle.ts';
+import { abortedError, waitFor } from '../runtime/wait.ts';
+import { LockAdvice, type LockStatistics } from './advice.ts';
+import { DueHeap } from './due-heap.ts';
+import { type AdoptOptions, adopt } from './give-away.ts';
+import type { Hold } from './hold.ts';
+import { Line, type Lines } from './line.ts';
+import { acquireInOrder, type LockGroup, orderedNames } from './lock-group.ts';
+import { LockHandle } from './lock-handle.ts';
 import { checkLockName, type LockOptions, type LockTiming, lockTiming } from './options.ts';
+import { callLimitMs, type LockParts, storeError } from './parts.ts';
 import { releaseInBackground } from './release.ts';
 import { Renewal } from './renewal.ts';
-
-const callLimitMs = 5_000; // One command of the store; the wait budget is checked on top of it.
-const pollRange = { baseMs: 10, capMs: 250 };
-
-interface Waiting {
-  readonly name: string;
-  readonly timing: LockTiming;
-  readonly signal: AbortSignal | undefined;
-  readonly startMonoMs: number;
-}
+import { closeTurn } from './turn-end.ts';
+import { Waiter } from './waiter.ts';
 
 /** Takes and keeps locks of one store. */
 export class LockClient {
-  private readonly store: LockStore;
-  private readonly runtime: Runtime;
-  private readonly queues = new LocalQueues();
-  private readonly renewal: Renewal;
-  private readonly nextOwner: () => string;
+  private readonly parts: LockParts;
+  private readonly lines: Lines = new ChurnMap();
 
   constructor(store: LockStore, runtime: Runtime) {
-    this.store = store;
-    this.runtime = runtime;
-    this.renewal = new Renewal(runtime, store);
-    this.nextOwner = attemptIds(runtime);
+    const calls = new DueHeap(runtime, false);
+    this.parts = {
+      store,
+      runtime,
+      calls,
+      waits: new DueHeap(runtime, true),
+      renewal: new Renewal(runtime, store, calls),
+      keeper: { runtime, onLost: (hold) => this.onLost(hold) },
+      advice: new LockAdvice(runtime, store.name),
+      nextOwner: attemptIds(runtime),
+      queued: store.capabilities.fairness === 'fifo',
+      fenced: store.capabilities.fencing !== 'none',
+      blocks: store.capabilities.fenceBlocks,
+    };
   }
 
   /** Locks held by this process through this client. */
   get heldCount(): number {
-    return this.renewal.size;
+    return this.parts.renewal.size;
   }
 
   /** The live holder of a name as the store sees it; undefined when free. */
-  inspect(name: string): Promise<LockState | undefined> {
-    return this.store.inspect(checkLockName(name));
+  async inspect(name: string): Promise<LockState | undefined> {
+    return await this.limited(this.parts.store.inspect(checkLockName(name)));
+  }
+
+  /** Takes a name from whoever holds it. */
+  async forceRelease(name: string): Promise<'released' | 'free'> {
+    const { store } = this.parts;
+    checkLockName(name);
+    if (store.forceRelease === undefined) {
+      const message = `lock store "${store.name}" cannot take a lock from its holder`;
+      throw new TurngateError('OPTION_INVALID', message);
+    }
+    return await this.limited(store.forceRelease(name));
+  }
+
+  /** A client that waits for its server without end must not make us do so. */
+  private limited<T>(call: Promise<T>): Promise<T> {
+    const onCut = (): TurngateError =>
+      storeError(this.parts, `gave no answer within ${callLimitMs} ms`);
+    return waitFor(this.parts.runtime, call, { limitMs: callLimitMs, onCut });
+  }
+
+  /** What was measured about the names used most recently. */
+  statistics(): readonly LockStatistics[] {
+    return this.parts.advice.statistics();
+  }
+
+  /** Takes over a lock that was given away as text. */
+  async adopt(text: string, options: AdoptOptions = {}): Promise<LockHandle> {
+    return new LockHandle(this.parts, await adopt(this.parts, text, options));
   }
 
   /** Runs `body` under the lock and releases it whatever happens. */
   async run<T>(
     name: string,
-    options: LockOptions,
+    options: LockOptions | undefined,
     body: (lock: LockHandle) => Promise<T>,
   ): Promise<T> {
     const handle = await this.acquire(name, options);
-    let value: T;
-    try {
-      value = await inFrame(this.frame(name), handle.hold, () => body(handle));
-    } catch (error) {
-      await handle.release(); // Its own trouble goes to events: the body's error is the news.
-      throw error;
-    }
-    handle.hold.isHeld(); // Looks at the clocks: a lease that ended just now counts as lost.
-    const lost = handle.hold.state === 'lost';
-    await handle.release();
-    if (lost) throw handle.hold.lostError();
-    return value;
+    return await keeping(handle, [handle], () => this.inside(handle, () => body(handle)));
   }
 
-  /** Takes the lock, or ends in BUSY, ABORTED or STORE_UNAVAILABLE leaving nothing behind. */
-  async acquire(name: string, options: LockOptions): Promise<LockHandle> {
-    checkLockName(name);
-    const timing = lockTiming(options);
-    const { signal } = options;
-    const joined = this.reenter(name, timing);
-    if (joined !== undefined) return joined;
-    if (signal?.aborted) throw abortedError(signal);
-    const waiting: Waiting = { name, timing, signal, startMonoMs: this.runtime.monoMs() };
-    if (timing.waitMs === 0 && this.queues.occupied(name)) throw this.busy(waiting);
-    const place = this.queues.enter(name);
+  /** Takes several names, all or none, within one `waitMs`. */
+  async acquireAll(names: readonly string[], options: LockOptions = {}): Promise<LockGroup> {
+    const ordered = orderedNames(names);
+    const { waitMs } = lockTiming(options);
+    const endMonoMs = this.parts.runtime.monoMs() + waitMs;
+    return await acquireInOrder(ordered, (name) => {
+      const leftMs = Math.max(0, Math.ceil(endMonoMs - this.parts.runtime.monoMs()));
+      return this.acquire(name, { ...options, waitMs: waitMs === 0 ? 0 : leftMs });
+    });
+  }
+
+  /** Runs `body` under all of the names and releases them whatever happens. */
+  async runAll<T>(
+    names: readonly string[],
+    options: LockOptions | undefined,
+    body: (group: LockGroup) => Promise<T>,
+  ): Promise<T> {
+    const group = await this.acquireAll(names, options);
+    let inside = (): Promise<T> => body(group);
+    for (const lock of group.locks) {
+      const within = inside;
+      inside = () => this.inside(lock, within);
+    }
+    return await keeping(group, group.locks, inside);
+  }
+
+  /** Runs `body` so that what it calls knows which lock this flow holds. */
+  private inside<T>(handle: LockHandle, body: () => Promise<T>): Promise<T> {
+    return inFrame(this.frame(handle.name), handle.hold, body);
+  }
+
+  /**
+   * Takes the lock, or ends in BUSY, ABORTED or STORE_UNAVAILABLE leaving nothing behind. No async
+   * function: on the fast path the caller waits for one promise more than the store's.
+   */
+  acquire(name: string, options?: LockOptions): Promise<LockHandle> {
     try {
-      await waitFor(this.runtime, place.turn, {
-        limitMs: timing.waitMs === 0 ? undefined : timing.waitMs,
-        onCut: (cut) => this.cutError(waiting, cut),
-        signal,
+      checkLockName(name);
+      const timing = lockTiming(options);
+      const joined = this.reenter(name, timing);
+      if (joined !== undefined) return Promise.resolve(joined);
+      const signal = options?.signal;
+      if (signal?.aborted) throw abortedError(signal);
+      return new Promise((resolve, reject) => {
+        this.start(new Waiter(this.parts, name, timing, signal, resolve, reject));
       });
-      return await this.acquireAsHead(waiting, place);
     } catch (error) {
-      place.leave();
-      throw error;
+      return Promise.reject(error);
+    }
+  }
+
+  private start(waiter: Waiter): void {
+    const { parts } = this;
+    const { share, waitMs } = waiter.timing;
+    const key = share === undefined ? waiter.name : shareKey(waiter);
+    const line = this.lines.get(key);
+    if (line === undefined) {
+      const own = new Line(parts, this.lines, key);
+      if (share === undefined) {
+        own.enter(waiter);
+        this.lines.set(key, own);
+        own.proceed(waiter.startMonoMs);
+      } else {
+        // Nobody of this process waits: several may ask at once, beside the line.
+        own.tryAside(waiter);
+      }
+    } else {
+      line.enter(waiter);
+      if (waitMs === 0) line.giveUp(waiter, waiter.busyError());
+      else waiter.watchClock();
     }
   }
 
   private reenter(name: string, timing: LockTiming): LockHandle | undefined {
+    if (timing.onReentry === 'wait') return undefined;
     const frame = findFrame(this.frame(name));
-    if (frame === undefined || timing.onReentry === 'wait') return undefined;
+    if (frame === undefined) return undefined;
     const hold = frame.value as Hold;
-    if (timing.onReentry === 'throw') {
+    if (timing.onReentry === 'throw' || !covers(hold, timing)) {
       throw new TurngateError('LOCK_REENTERED', `this flow already holds lock "${name}"`);
     }
     if (!hold.isHeld()) throw hold.lostError();
-    hold.shares++;
-    return new LockHandle(hold, () => this.leave(hold));
-  }
-
-  /** Only one flow per process and name is here at a time. */
-  private async acquireAsHead(waiting: Waiting, place: Place): Promise<LockHandle> {
-    const { name, timing, signal, startMonoMs } = waiting;
-    const attempt: LockAttempt = { name, owner: this.nextOwner(), leaseMs: timing.leaseMs };
-    for (let tries = 0; ; tries++) {
-      const sentMonoMs = this.runtime.monoMs();
-      const grant = await this.tryOnce(waiting, attempt);
-      if (grant.kind === 'granted') {
-        const { maxHoldMs } = timing;
-        const hold = new Hold(
-          this.runtime,
-          { attempt, fence: grant.fence, sentMonoMs, maxHoldMs, place },
-          (lost) => this.onLost(lost),
-        );
-        this.renewal.add(hold, timing.renew);
-        const waitMs = this.runtime.monoMs() - startMonoMs;
-        emit('lock', {
-          type: 'acquired',
-          lock: name,
-          store: this.store.name,
-          waitMs,
-          fence: grant.fence,
-        });
-        return new LockHandle(hold, () => this.leave(hold));
-      }
-      const leftMs = startMonoMs + timing.waitMs - this.runtime.monoMs();
-      if (leftMs <= 0 || timing.waitMs === 0) throw this.busy(waiting);
-      const pauseMs = Math.min(
-        leftMs,
-        grant.remainingMs + 1,
-        backoffMs(this.runtime, tries, pollRange),
-      );
-      await this.pause(name, pauseMs, signal);
-    }
-  }
-
-  private async tryOnce(waiting: Waiting, attempt: LockAttempt): Promise<LockGrant> {
-    const call = this.store.tryAcquire(attempt);
-    try {
-      return await waitFor(this.runtime, call, {
-        limitMs: callLimitMs,
-        onCut: (cut) => this.cutError(waiting, cut, 'no answer'),
-        signal: waiting.signal,
-      });
-    } catch (error) {
-      // The command may still be granted, now or after a resend: take back whatever it gets.
-      releaseInBackground(this.runtime, this.store, attempt, call);
-      if (isTurngateError(error)) throw error;
-      const message = `lock store "${this.store.name}" failed: ${(error as Error).message}`;
-      throw new TurngateError('STORE_UNAVAILABLE', message, { cause: error });
-    }
-  }
-
-  /** Sleeps, or wakes early where the store pushes. */
-  private async pause(name: string, pauseMs: number, signal?: AbortSignal): Promise<void> {
-    if (this.store.watch === undefined) return sleep(this.runtime, pauseMs, signal);
-    let unwatch!: () => void;
-    const freed = new Promise<void>((resolve) => {
-      unwatch = this.store.watch?.(name, resolve) as () => void;
-    });
-    try {
-      const slept = new Error('slept');
-      const limits = {
-        limitMs: pauseMs,
-        onCut: (cut: Cut) => (cut === 'abort' ? abortedError(signal as AbortSignal) : slept),
-        signal,
-      };
-      await waitFor(this.runtime, freed, limits).catch((error: unknown) => {
-        if (error !== slept) throw error;
-      });
-    } finally {
-      unwatch();
-    }
+    hold.handles++;
+    return new LockHandle(this.parts, hold);
   }
 
   private onLost(hold: Hold): void {
-    this.renewal.remove(hold);
-    hold.place.leave();
-    const { name } = hold.attempt;
-    const holdMs = this.runtime.monoMs() - hold.acquiredMonoMs;
+    const { parts } = this;
+    const { turn } = hold;
+    closeTurn(parts, turn);
+    const { name } = turn.attempt;
+    const holdMs = parts.runtime.monoMs() - hold.startMonoMs;
     const reason = hold.lossReason as string;
-    emit('lock', { type: 'lost', lock: name, store: this.store.name, holdMs, reason });
+    emit('lock', { type: 'lost', lock: name, store: parts.store.name, holdMs, reason });
     // We may believe it lost while the store still shows us: let the next one in at once.
-    if (reason !== 'taken') releaseInBackground(this.runtime, this.store, hold.attempt);
-  }
-
-  /** One handle lets go; the last one frees the lock. */
-  private async leave(hold: Hold): Promise<ReleaseResult> {
-    if (!hold.isHeld()) return hold.lossReason === 'taken' ? 'taken' : 'expired';
-    if (hold.shares > 1) {
-      hold.shares--;
-      return 'released';
-    }
-    hold.state = 'released';
-    this.renewal.remove(hold);
-    const result = await this.releaseHold(hold);
-    hold.place.leave();
-    return result;
-  }
-
-  private async releaseHold(hold: Hold): Promise<ReleaseResult> {
-    const { name } = hold.attempt;
-    const store = this.store.name;
-    try {
-      const answer = await waitFor(this.runtime, this.store.release(hold.attempt), {
-        limitMs: callLimitMs,
-        onCut: () => new Error(`no answer to a release within ${callLimitMs} ms`),
-      });
-      const result = answer === 'ours' ? 'released' : answer;
-      const holdMs = this.runtime.monoMs() - hold.acquiredMonoMs;
-      emit('lock', { type: 'released', lock: name, store, holdMs, result });
-      return result;
-    } catch (error) {
-      emit('lock', { type: 'release-failed', lock: name, store, error });
-      releaseInBackground(this.runtime, this.store, hold.attempt);
-      return 'expired';
-    }
-  }
-
-  private cutError(waiting: Waiting, cut: Cut, what?: string): TurngateError {
-    if (cut === 'abort') return abortedError(waiting.signal as AbortSignal);
-    if (what === undefined) return this.busy(waiting);
-    const message = `lock store "${this.store.name}": ${what} within ${callLimitMs} ms`;
-    return new TurngateError('STORE_UNAVAILABLE', message);
-  }
-
-  private busy({ name, timing, startMonoMs }: Waiting): TurngateError {
-    const waitMs = this.runtime.monoMs() - startMonoMs;
-    emit('lock', { type: 'busy', lock: name, store: this.store.name, waitMs });
-    const message = `lock "${name}" is held by another; waited ${timing.waitMs} ms`;
-    return new TurngateError('BUSY', message, { retryAfterMs: 1_000 });
+    if (reason !== 'taken') releaseInBackground(parts.runtime, parts.store, turn.attempt);
+    if (turn.line?.turn !== turn) return;
+    turn.line.turn = undefined;
+    turn.line.proceed();
   }
 
   private frame(name: string): string {
-    return `lock:${this.store.name}:${name}`;
+    return `lock:${this.parts.store.name}:${name}`;
   }
+}
+
+/** Runs `body`, then lets go; a body that ended well under a lost lock did not end well. */
+async function keeping<T>(
+  what: LockHandle | LockGroup,
+  locks: readonly LockHandle[],
+  body: () => Promise<T>,
+): Promise<T> {
+  let value: T;
+  try {
+    value = await body();
+  } catch (error) {
+    await what.release(); // Its own trouble goes to events: the body's error is the news.
+    throw error;
+  }
+  // isHeld() looks at the clocks: a lease that ended just now counts as lost.
+  const lost = locks.find(({ hold }) => !hold.isHeld() && hold.state === 'lost');
+  await what.release();
+  if (lost !== undefined) throw lost.hold.lostError();
+  return value;
+}
+
+/** Names have no control characters, so no name looks like a key of a share. */
+function shareKey({ name, timing: { share } }: Waiter): string {
+  return share?.urgent ? `\u0001w${name}` : `\u0001s${name}`;
+}
+
+/** Does what the flow holds include what it asks for? */
+function covers({ turn }: Hold, { share }: LockTiming): boolean {
+  const held = turn.attempt.share;
+  if (held === undefined || share === undefined) return held === share;
+  return held.limit === share.limit && held.take >= share.take;
 }

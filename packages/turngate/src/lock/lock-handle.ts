@@ -1,9 +1,9 @@
 /** What a caller holds in its hands. */
 import { TurngateError } from '../core/errors.ts';
-import type { Hold } from './hold.ts';
-
-/** The answer to a release: somebody who released too late is told so, never refused. */
-export type ReleaseResult = 'released' | 'expired' | 'taken';
+import { giveAway } from './give-away.ts';
+import type { Hold, ReleaseResult } from './hold.ts';
+import type { LockParts } from './parts.ts';
+import { leaveHold } from './turn-end.ts';
 
 /**
  * A lock that is held. Release it, or take it with `await using`, which does so at the end of the
@@ -16,23 +16,36 @@ export type ReleaseResult = 'released' | 'expired' | 'taken';
 export class LockHandle implements AsyncDisposable {
   /** @internal */
   readonly hold: Hold;
-  private readonly leave: () => Promise<ReleaseResult>;
+  private readonly parts: LockParts;
   private left: Promise<ReleaseResult> | undefined;
 
   /** @internal */
-  constructor(hold: Hold, leave: () => Promise<ReleaseResult>) {
+  constructor(parts: LockParts, hold: Hold) {
+    this.parts = parts;
     this.hold = hold;
-    this.leave = leave;
   }
 
   /** The lock's name. */
   get name(): string {
-    return this.hold.attempt.name;
+    return this.hold.turn.attempt.name;
   }
 
-  /** Grows with every grant of this name. Comparable only within one name and one store. */
+  /** Does the store number its grants? Only a Redlock quorum does not. */
+  get fenced(): boolean {
+    return this.parts.fenced;
+  }
+
+  /**
+   * Grows with every grant of this name. Comparable only within one name and one store.
+   *
+   * @throws OPTION_INVALID on a store without fences (a quorum): there is no number to trust
+   */
   get fence(): bigint {
-    return this.hold.fence;
+    if (this.parts.fenced) return this.hold.fence;
+    throw new TurngateError(
+      'OPTION_INVALID',
+      `lock store "${this.parts.store.name}" has no fences`,
+    );
   }
 
   /**
@@ -41,6 +54,14 @@ export class LockHandle implements AsyncDisposable {
    */
   get signal(): AbortSignal {
     return this.hold.signal();
+  }
+
+  /**
+   * Resolves with the LOCK_LOST error when the lock is lost. Never rejects; stays pending when the
+   * lock is released in time.
+   */
+  get lost(): Promise<TurngateError> {
+    return this.hold.lost();
   }
 
   /** True only while the lease cannot have ended, by this process's own clocks. Synchronous. */
@@ -52,13 +73,38 @@ export class LockHandle implements AsyncDisposable {
   assertHeld(): void {
     if (this.isHeld()) return;
     if (this.hold.state === 'lost') throw this.hold.lostError();
-    throw new TurngateError('LOCK_LOST', `lock "${this.name}" was released before`);
+    const how = this.hold.state === 'given-away' ? 'given away' : 'released';
+    throw new TurngateError('LOCK_LOST', `lock "${this.name}" was ${how} before`);
   }
 
-  /** Lets go. Safe to repeat; never throws for a lock that is already gone. */
+  /** Milliseconds that are certainly left without another renewal; 0 when it is not held. */
+  remainingMs(): number {
+    return this.left === undefined ? this.hold.remainingMs() : 0;
+  }
+
+  /**
+   * Lets go: one round trip, or none where it goes to the next one of this process. Safe to repeat;
+   * never throws for a lock that is already gone, also when the store cannot be reached: the store is
+   * then told in the background, and the answer is `expired`.
+   */
   release(): Promise<ReleaseResult> {
-    this.left ??= this.leave();
+    this.left ??= leaveHold(this.parts, this.hold);
     return this.left;
+  }
+
+  /**
+   * Gives the lock away as a text that another process (or this one) turns into a handle with
+   * `gate.adopt(text)`. From here on this handle holds nothing and renews nothing: adopt it within
+   * the lease. Whoever has the text can take, renew and release the lock: treat it as a secret.
+   *
+   * @throws LOCK_LOST when it is not held any more
+   * @throws OPTION_INVALID while several handles share the hold (`onReentry: 'join'`)
+   */
+  serialize(): string {
+    this.assertHeld();
+    const text = giveAway(this.parts, this.hold);
+    this.left = Promise.resolve('released');
+    return text;
   }
 
   /** Releases at the end of an `await using` block. */
@@ -66,3 +112,9 @@ export class LockHandle implements AsyncDisposable {
     await this.release();
   }
 }
+
+/**
+ * A handle of a store that does not number its grants (a Redlock quorum): there is no `fence` to
+ * read. Use such locks to save work, never to keep two writers apart.
+ */
+export type UnfencedLockHandle = Omit<LockHandle, 'fence'>;

@@ -1,127 +1,141 @@
 /**
- * Renewal of all holds of one lock client with one timer: due holds travel in one batch. A hold that
- * cannot be renewed is tried again until its local deadline, then lost; an answer "not ours" is lost
- * at once and never re-acquired in silence.
+ * Renewal of all turns of one lock client with one timer: those that are due travel in batches. A
+ * turn that cannot be renewed is tried again until its local deadline, then lost; an answer "not
+ * ours" is lost at once and never re-acquired in silence.
  */
-import type { LockStore } from '../contract/lock-store.ts';
+import type { LockAnswer, LockStore } from '../contract/lock-store.ts';
 import { emit } from '../runtime/events.ts';
-import type { Runtime, Timer } from '../runtime/runtime.ts';
-import { waitFor } from '../runtime/wait.ts';
-import type { Hold } from './hold.ts';
+import type { Runtime } from '../runtime/runtime.ts';
+import { type Due, DueHeap } from './due-heap.ts';
+import { beliefMs, type Turn } from './hold.ts';
 
-const batchMax = 128; // Keeps one batch short on the server; the rest follows in the next one.
+const tickMax = 512; // Keeps one tick short in this process; the rest follows in the next one.
 
-interface Entry {
-  readonly renew: boolean;
-  dueMonoMs: number;
-  busy: boolean;
-}
-
-/** Watches holds: renews those that asked for it and tells loss at the deadline. */
+/** Watches turns: renews those that asked for it and tells loss at the deadline. */
 export class Renewal {
-  private readonly entries = new Map<Hold, Entry>();
+  private readonly turns: DueHeap<Turn>;
+  private readonly calls: DueHeap;
+  /** Where the store tells losses: whom they concern. */
+  private readonly byOwner: Map<string, Turn> | undefined;
   private readonly runtime: Runtime;
   private readonly store: LockStore;
-  private timer: Timer | undefined;
-  private timerAtMonoMs = Number.POSITIVE_INFINITY;
 
-  constructor(runtime: Runtime, store: LockStore) {
+  constructor(runtime: Runtime, store: LockStore, calls: DueHeap) {
     this.runtime = runtime;
     this.store = store;
+    this.calls = calls;
+    // Keeps no process alive: a held lock must not.
+    this.turns = new DueHeap(runtime, false, () => this.tick());
+    this.byOwner = store.onLoss && new Map();
+    store.onLoss?.(({ owner }) => this.byOwner?.get(owner)?.hold.lose('session-ended'));
   }
 
-  /** How many holds are watched. */
+  /** How many turns are watched. */
   get size(): number {
-    return this.entries.size;
+    return this.turns.size;
   }
 
-  add(hold: Hold, renew: boolean): void {
-    const dueMonoMs = renew ? hold.acquiredMonoMs + hold.attempt.leaseMs / 3 : hold.deadlineMonoMs;
-    this.entries.set(hold, { renew, dueMonoMs, busy: false });
-    this.schedule(Math.min(dueMonoMs, hold.deadlineMonoMs));
+  /** Watches a turn, or a turn whose holder has changed. */
+  watch(turn: Turn): void {
+    if (turn.dueIndex < 0 && turn.renew) {
+      const { leaseMs } = turn.attempt;
+      const sinceMonoMs = turn.deadlineMonoMs - beliefMs(leaseMs);
+      // A grant made while we waited may be old: then at once.
+      const old = turn.startMonoMs - sinceMonoMs > leaseMs / 12;
+      turn.renewMonoMs = old ? turn.startMonoMs : sinceMonoMs + leaseMs / 3;
+    }
+    this.byOwner?.set(turn.attempt.owner, turn);
+    this.schedule(turn);
   }
 
-  remove(hold: Hold): void {
-    this.entries.delete(hold);
-    if (this.entries.size > 0 || this.timer === undefined) return;
-    this.timer.cancel();
-    this.timer = undefined;
-    this.timerAtMonoMs = Number.POSITIVE_INFINITY;
+  forget(turn: Turn): void {
+    this.byOwner?.delete(turn.attempt.owner);
+    this.turns.remove(turn);
   }
 
-  private schedule(atMonoMs: number): void {
-    if (atMonoMs >= this.timerAtMonoMs) return;
-    this.timer?.cancel();
-    this.timerAtMonoMs = atMonoMs;
-    const delayMs = Math.max(1, Math.ceil(atMonoMs - this.runtime.monoMs()));
-    // Unreferenced: a held lock must not keep the process alive.
-    this.timer = this.runtime.timer(delayMs, false, () => this.tick());
+  private schedule(turn: Turn): void {
+    // A little late rather than early, so that neighbours share a batch: what is shorter than a
+    // third of its lease never causes a command.
+    const renewMs = turn.renewMonoMs + turn.attempt.leaseMs / 32;
+    this.turns.set(turn, Math.min(renewMs, turn.deadlineMonoMs, turn.hold.endMonoMs));
   }
 
   private tick(): void {
-    this.timer = undefined;
-    this.timerAtMonoMs = Number.POSITIVE_INFINITY;
     const nowMs = this.runtime.monoMs();
-    const due: [Hold, Entry][] = [];
-    for (const [hold, entry] of [...this.entries]) {
-      if (!hold.isHeld()) {
-        this.entries.delete(hold);
-        continue;
-      }
-      // A hold a few milliseconds early joins this batch instead of causing its own.
-      if (entry.renew && !entry.busy && entry.dueMonoMs <= nowMs + hold.attempt.leaseMs / 32) {
-        due.push([hold, entry]);
+    const due: Turn[] = [];
+    const { renewMax = 128 } = this.store; // By default one batch is short on any server.
+    while (due.length < Math.max(tickMax, renewMax)) {
+      const turn = this.turns.first();
+      if (turn === undefined) break;
+      if (turn.dueMonoMs > nowMs && turn.renewMonoMs > nowMs) break;
+      if (!turn.hold.isHeld()) {
+        this.turns.remove(turn);
+      } else if (turn.renewMonoMs <= nowMs) {
+        turn.renewMonoMs = Number.POSITIVE_INFINITY;
+        this.schedule(turn);
+        due.push(turn);
+      } else {
+        this.turns.set(turn, nowMs + 1); // The timer came a moment early.
       }
     }
-    for (let i = 0; i < due.length; i += batchMax) void this.renew(due.slice(i, i + batchMax));
-    // After renew(): it has marked its holds busy, so only their deadlines count now.
-    if (this.entries.size > 0) this.schedule(this.earliest());
+    for (let i = 0; i < due.length; i += renewMax) this.renew(due.slice(i, i + renewMax));
   }
 
-  private earliest(): number {
-    let atMs = Number.POSITIVE_INFINITY;
-    for (const [hold, entry] of this.entries) {
-      const dueMs = entry.renew && !entry.busy ? entry.dueMonoMs : hold.deadlineMonoMs;
-      atMs = Math.min(atMs, dueMs, hold.deadlineMonoMs);
-    }
-    return atMs;
-  }
-
-  /** Never rejects: it runs from a timer. */
-  private async renew(batch: readonly [Hold, Entry][]): Promise<void> {
+  /** Never throws: it runs from a timer. */
+  private renew(batch: readonly Turn[]): void {
     const sentMonoMs = this.runtime.monoMs();
-    for (const [hold, entry] of batch) {
-      entry.busy = true;
-      entry.dueMonoMs = sentMonoMs + hold.attempt.leaseMs / 3;
-    }
-    const limitMs = Math.min(...batch.map(([hold]) => hold.attempt.leaseMs)) / 3;
+    const sentWallMs = this.runtime.wallMs();
+    let limitMs = Number.POSITIVE_INFINITY;
+    for (const { attempt } of batch) limitMs = Math.min(limitMs, attempt.leaseMs / 3);
+    let settled = false;
+    const failed = (error: unknown): void => {
+      if (settled) return;
+      settled = true;
+      this.calls.remove(limit);
+      for (const turn of batch) this.retrySoon(turn, error);
+    };
+    const late = `no answer to a renewal within ${Math.round(limitMs)} ms`;
+    const limit: Due = { dueMonoMs: 0, dueIndex: -1, onDue: () => failed(new Error(late)) };
+    this.calls.set(limit, sentMonoMs + limitMs);
+    let call: Promise<readonly LockAnswer[]>;
     try {
-      const call = this.store.renew(batch.map(([hold]) => hold.attempt));
-      const answers = await waitFor(this.runtime, call, {
-        limitMs,
-        onCut: () => new Error(`no answer to a renewal within ${Math.round(limitMs)} ms`),
-        keepAlive: false,
-      });
-      batch.forEach(([hold], i) => {
-        if (hold.state !== 'held') return; // Released meanwhile: its answer means nothing.
-        if (answers[i] === 'ours') hold.extend(sentMonoMs);
-        else hold.lose(answers[i] === 'taken' ? 'taken' : 'lease-ended');
-      });
+      call = this.store.renew(batch.map(({ attempt }) => attempt));
     } catch (error) {
-      this.retrySoon(batch, error);
+      failed(error);
+      return;
     }
-    for (const [hold, entry] of batch) {
-      entry.busy = false;
-      if (this.entries.has(hold)) this.schedule(Math.min(entry.dueMonoMs, hold.deadlineMonoMs));
-    }
+    call.then((answers) => {
+      if (settled) return;
+      settled = true;
+      this.calls.remove(limit);
+      batch.forEach((turn, i) => {
+        if (this.isOurs(turn, answers[i])) this.renewed(turn, sentMonoMs, sentWallMs);
+      });
+    }, failed);
+  }
+
+  private isOurs(turn: Turn, answer: LockAnswer | undefined): boolean {
+    if (turn.over) return false; // Released meanwhile: its answer means nothing.
+    if (answer !== 'ours') turn.hold.lose(answer === 'taken' ? 'taken' : 'lease-ended');
+    return answer === 'ours';
+  }
+
+  private renewed(turn: Turn, sentMonoMs: number, sentWallMs: number): void {
+    turn.extend(sentMonoMs, sentWallMs);
+    turn.doubtful = false;
+    // Jitter pulls apart what was taken at once.
+    const periodMs = (turn.attempt.leaseMs / 3) * (1 - this.runtime.random() / 4);
+    turn.renewMonoMs = sentMonoMs + periodMs;
+    this.schedule(turn);
   }
 
   /** A failed renewal is not a loss: try again soon, the deadline decides. */
-  private retrySoon(batch: readonly [Hold, Entry][], error: unknown): void {
-    for (const [hold, entry] of batch) {
-      entry.dueMonoMs = this.runtime.monoMs() + hold.attempt.leaseMs / 12;
-      const { name } = hold.attempt;
-      emit('lock', { type: 'renewal-failed', lock: name, store: this.store.name, error });
-    }
+  private retrySoon(turn: Turn, error: unknown): void {
+    if (turn.over) return;
+    const { leaseMs, name } = turn.attempt;
+    turn.doubtful = true;
+    turn.renewMonoMs = this.runtime.monoMs() + leaseMs / 12;
+    this.schedule(turn);
+    emit('lock', { type: 'renewal-failed', lock: name, store: this.store.name, error });
   }
 }

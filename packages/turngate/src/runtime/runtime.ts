@@ -2,8 +2,9 @@
  * Everything impure behind one small port: clocks, timers, chance. The rest of the library sees only
  * this, which a test replaces by a clock it can jump and chance it can seed.
  */
-import { randomBytes } from 'node:crypto';
+import { hash, randomBytes } from 'node:crypto';
 import { performance } from 'node:perf_hooks';
+import { delayMaxMs, longTimer } from './long-timer.ts';
 
 /** A timer that can be taken back. */
 export interface Timer {
@@ -27,15 +28,20 @@ export interface Runtime {
   randomId(): string;
 }
 
+function systemTimer(delayMs: number, keepAlive: boolean, run: () => void): Timer {
+  if (delayMs > delayMaxMs) {
+    return longTimer((partMs, next) => systemTimer(partMs, keepAlive, next), delayMs, run);
+  }
+  const handle = setTimeout(run, delayMs);
+  if (!keepAlive) handle.unref();
+  return { cancel: () => clearTimeout(handle) };
+}
+
 /** The real clocks, timers and chance. */
 export const systemRuntime: Runtime = {
   wallMs: () => Date.now(),
   monoMs: () => performance.now(),
-  timer(delayMs, keepAlive, run) {
-    const handle = setTimeout(run, delayMs);
-    if (!keepAlive) handle.unref();
-    return { cancel: () => clearTimeout(handle) };
-  },
+  timer: systemTimer,
   random: () => Math.random(),
   randomId: () => randomBytes(16).toString('base64url'),
 };
@@ -48,4 +54,20 @@ export function attemptIds(runtime: Runtime): () => string {
   const process = runtime.randomId();
   let count = 0;
   return () => `${process}.${(++count).toString(36)}`;
+}
+
+/** A version 4 UUID of a runtime's chance. */
+export function uuidFrom(runtime: Runtime): string {
+  const bytes = hash('sha256', runtime.randomId(), 'buffer').subarray(0, 16);
+  bytes[6] = ((bytes[6] as number) & 0x0f) | 0x40;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  const hex = bytes.toString('hex');
+  const parts = [
+    hex.slice(0, 8),
+    hex.slice(8, 12),
+    hex.slice(12, 16),
+    hex.slice(16, 20),
+    hex.slice(20),
+  ];
+  return parts.join('-');
 }

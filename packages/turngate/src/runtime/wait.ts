@@ -1,5 +1,6 @@
 /** Waiting that ends: by time, by an abort signal, or by the thing waited for. */
 import { TurngateError } from '../core/errors.ts';
+import { whenAborted } from './abort.ts';
 import type { Runtime } from './runtime.ts';
 
 /** The error a caller gets when its own signal ends the waiting. */
@@ -12,14 +13,15 @@ export function sleep(runtime: Runtime, delayMs: number, signal?: AbortSignal): 
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(abortedError(signal));
     const timer = runtime.timer(delayMs, true, () => {
-      signal?.removeEventListener('abort', onAbort);
+      forget?.();
       resolve();
     });
-    const onAbort = (): void => {
-      timer.cancel();
-      reject(abortedError(signal as AbortSignal));
-    };
-    signal?.addEventListener('abort', onAbort, { once: true });
+    const forget =
+      signal &&
+      whenAborted(signal, () => {
+        timer.cancel();
+        reject(abortedError(signal));
+      });
   });
 }
 
@@ -44,12 +46,12 @@ export interface WaitLimits {
 export function waitFor<T>(runtime: Runtime, promise: Promise<T>, limits: WaitLimits): Promise<T> {
   const { limitMs, onCut, signal, keepAlive = true } = limits;
   return new Promise<T>((resolve, reject) => {
-    const onAbort = (): void => cut('abort');
+    let forget: (() => void) | undefined;
     const timer =
       limitMs === undefined ? undefined : runtime.timer(limitMs, keepAlive, () => cut('timeout'));
     const settle = (): void => {
       timer?.cancel();
-      signal?.removeEventListener('abort', onAbort);
+      forget?.();
     };
     const cut = (why: Cut): void => {
       settle();
@@ -65,8 +67,7 @@ export function waitFor<T>(runtime: Runtime, promise: Promise<T>, limits: WaitLi
         reject(error);
       },
     );
-    if (signal?.aborted) cut('abort');
-    else signal?.addEventListener('abort', onAbort, { once: true });
+    forget = signal && whenAborted(signal, () => cut('abort'));
   });
 }
 

@@ -7,3 +7,4 @@ export {
   type MemoryTx,
   memory,
 } from './memory-records.ts';
+export { memoryStaged } from './memory-staged.ts';

@@ -5,6 +5,7 @@
 import type {
   Attempt,
   Claim,
+  RecordAdmin,
   RecordStore,
   StoredRecord,
   Work,
@@ -14,6 +15,7 @@ import { TurngateError } from '../../core/errors.ts';
 import { integerOption, knownOptions, optionError } from '../../core/option.ts';
 import { type RecordId, recordIdText } from '../../core/record-id.ts';
 import { type Runtime, systemRuntime } from '../../runtime/runtime.ts';
+import { memoryRecordAdmin } from './memory-record-admin.ts';
 
 /** A transaction over plain memory: writes are staged and applied together at commit. */
 export interface MemoryTx {
@@ -87,6 +89,7 @@ class Transaction implements MemoryTx {
 class MemoryRecords implements MemoryRecordStore {
   readonly name = 'memory';
   readonly capabilities = { atomicWithEffect: true, durable: false, shared: false } as const;
+  readonly admin: RecordAdmin;
   private readonly records = new Map<string, StoredRecord>();
   private readonly running = new Map<string, Running>();
   private readonly recordsMax: number;
@@ -95,6 +98,7 @@ class MemoryRecords implements MemoryRecordStore {
   constructor(recordsMax: number, runtime: Runtime) {
     this.recordsMax = recordsMax;
     this.runtime = runtime;
+    this.admin = memoryRecordAdmin(this.records, runtime);
   }
 
   async read(id: RecordId): Promise<StoredRecord | undefined> {

@@ -1,7 +1,9 @@
 /** Which client was passed in, told by its shape: no driver is imported. */
+import { isSqlSession } from '../../contract/sql-session.ts';
 import { optionError } from '../../core/option.ts';
 import type { PostgresDriver, PostgresSession } from './driver.ts';
-import { type PgClientLike, type PgPoolLike, pgDriver, pgSession } from './drivers/pg.ts';
+import { pgDriver, pgSession } from './drivers/pg.ts';
+import type { PgClientLike, PgPoolLike } from './drivers/pg-types.ts';
 import {
   type PGliteLike,
   type PGliteTxLike,
@@ -14,6 +16,7 @@ import {
   postgresJsDriver,
   postgresJsSession,
 } from './drivers/postgres-js.ts';
+import { readySession } from './drivers/session.ts';
 
 /** A client Turngate can use: `pg.Pool`, postgres.js' `sql`, or a PGlite database. */
 export type PostgresClient = PgPoolLike | PostgresJsLike | PGliteLike;
@@ -25,8 +28,20 @@ export type PostgresTxOf<Client> = Client extends PGliteLike
     ? PostgresJsTxLike
     : PgClientLike;
 
-/** @throws OPTION_INVALID when it is none of them */
+/**
+ * The driver of a client; it also adopts ready sessions.
+ *
+ * @throws OPTION_INVALID when it is none of them
+ */
 export function driverOf(client: unknown, prepare: boolean): PostgresDriver<unknown> {
+  const driver = ownDriverOf(client, prepare);
+  return {
+    ...driver,
+    adopt: (tx) => (isSqlSession(tx) ? readySession(tx) : driver.adopt(tx)),
+  };
+}
+
+function ownDriverOf(client: unknown, prepare: boolean): PostgresDriver<unknown> {
   const has = (name: string): boolean =>
     typeof (client as Record<string, unknown> | undefined)?.[name] === 'function';
   if (typeof client === 'function' && has('unsafe') && has('reserve')) {
@@ -47,8 +62,9 @@ export function driverOf(client: unknown, prepare: boolean): PostgresDriver<unkn
   throw optionError('client', 'a pg.Pool, a postgres.js sql or a PGlite database', client);
 }
 
-/** The session of an open transaction handle of any of the clients. */
+/** The session of an open transaction handle of any of the clients, or of an ORM. */
 export function sessionOf(tx: unknown): PostgresSession {
+  if (isSqlSession(tx)) return readySession(tx);
   const handle = tx as Record<string, unknown> | undefined;
   if (typeof handle?.['unsafe'] === 'function') return postgresJsSession(tx as PostgresJsTxLike);
   if (typeof handle?.['query'] !== 'function') {

@@ -1,5 +1,5 @@
 /** What a PostgreSQL client must be able to do for us; one small file per client in drivers/. */
-import type { SqlSession } from '../../contract/sql-session.ts';
+import type { SqlAnswer, SqlSession } from '../../contract/sql-session.ts';
 import type { Step } from './statements.ts';
 
 /** A row by position. Our statements cast every column to text, so all clients agree. */
@@ -8,7 +8,7 @@ export type Row = readonly (string | null)[];
 /** Inside an open transaction. */
 export interface PostgresSession extends SqlSession {
   /** Sends all steps at once where the client can; runs them in order; a failure skips the rest. */
-  batch(steps: readonly Step[]): Promise<Row[][]>;
+  batch(steps: readonly Step[]): Promise<SqlAnswer[]>;
   /** Is a transaction open? Undefined where the client cannot tell. */
   inTransaction(): boolean | undefined;
 }
@@ -46,9 +46,17 @@ export interface PostgresDriver<Tx> {
   begin(
     steps: readonly Step[],
     patience?: Patience,
-  ): Promise<{ transaction: PostgresTransaction<Tx>; rows: Row[][] }>;
-  /** One statement outside any transaction. */
-  run(step: Step, patience?: Patience): Promise<Row[]>;
+  ): Promise<{ transaction: PostgresTransaction<Tx>; answers: SqlAnswer[] }>;
+  /**
+   * Statements outside any transaction, in one trip where the client can. Whether they share one is not
+   * promised.
+   */
+  run(steps: readonly Step[], patience?: Patience): Promise<SqlAnswer[]>;
   /** The session of a transaction somebody else opened. */
   adopt(tx: Tx): PostgresSession;
+  /**
+   * Runs work inside a transaction. A client with one session remembers it, so that a call from inside
+   * which would wait for its own transaction is refused instead.
+   */
+  enter?<T>(work: () => Promise<T>): Promise<T>;
 }

@@ -1,4 +1,5 @@
 /** A driver whose calls end: a server that does not answer is a server that is not there. */
+import { together } from '../../contract/sql-together.ts';
 import { Deadlines } from '../../runtime/deadlines.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
 import type { Patience, PostgresDriver, PostgresTransaction } from './driver.ts';
@@ -29,8 +30,8 @@ export function withLimits<Tx>(
       const patience: Patience = {};
       const call = driver.begin(steps, patience);
       try {
-        const { transaction, rows } = await limited(call, patience);
-        return { transaction: limitedTransaction(transaction, limited), rows };
+        const { transaction, answers } = await limited(call, patience);
+        return { transaction: limitedTransaction(transaction, limited), answers };
       } catch (error) {
         // A connection that comes too late goes straight back.
         if (error instanceof NoAnswer)
@@ -41,11 +42,12 @@ export function withLimits<Tx>(
         throw error;
       }
     },
-    run(step) {
+    run(steps) {
       const patience: Patience = {};
-      return limited(driver.run(step, patience), patience);
+      return limited(driver.run(steps, patience), patience);
     },
     adopt: (tx) => driver.adopt(tx),
+    ...(driver.enter === undefined ? {} : { enter: driver.enter }),
   };
 }
 
@@ -65,7 +67,9 @@ function limitedTransaction<Tx>(
   return {
     tx: transaction.tx,
     session: {
+      dialect: 'postgres',
       query: (text, values) => session.query(text, values),
+      together: (steps) => limited(together(session, steps)),
       batch: (steps) => limited(session.batch(steps)),
       inTransaction: () => session.inTransaction(),
     },

@@ -1,6 +1,12 @@
 /** PostgreSQL's SQLSTATEs in the words of the contract. */
 import { isTurngateError, TurngateError } from '../../core/errors.ts';
-import { isConnectionLost, sqlState } from '../sql/sql-error.ts';
+import {
+  isConnectionLost,
+  ourErrorOf,
+  schemaError,
+  sqlState,
+  unavailableError,
+} from '../sql/sql-error.ts';
 
 /** Rolled back by the database for its own reasons: serialization failure, deadlock. */
 export function isConflict(error: unknown): boolean {
@@ -17,18 +23,11 @@ export function postgresError(error: unknown): TurngateError | undefined {
   if (isTurngateError(error)) return error;
   const state = sqlState(error);
   if (isConnectionLost(error) || isOutOfService(state)) {
-    const message = `PostgreSQL is not available (${state ?? (error as Error).message})`;
-    return new TurngateError('STORE_UNAVAILABLE', message, { cause: error, retryAfterMs: 1_000 });
+    return unavailableError('PostgreSQL', state ?? (error as Error).message, error);
   }
   const text = String((error as Error)?.message);
   if ((state === '42P01' || state === '42703') && text.includes('turngate_')) {
-    return new TurngateError(
-      'STORE_SCHEMA_MISSING',
-      `Turngate's tables are missing or old: ${text}`,
-      {
-        cause: error,
-      },
-    );
+    return schemaError(text, error);
   }
   if (state === '25P01') {
     const message = 'the transaction handle is not inside an open transaction';
@@ -51,12 +50,7 @@ export function workError(error: unknown, connectionAlive: boolean): unknown {
 }
 
 /** Like {@link postgresError}, for statements that are all ours: everything else is the store failing. */
-export function ourStoreError(error: unknown): TurngateError {
-  const known = postgresError(error);
-  if (known !== undefined) return known;
-  const message = `PostgreSQL refused a statement of Turngate: ${(error as Error).message}`;
-  return new TurngateError('STORE_UNAVAILABLE', message, { cause: error });
-}
+export const ourStoreError = ourErrorOf('PostgreSQL', postgresError);
 
 /** Out of connections, memory or disk; starting up; read-only after a failover. */
 function isOutOfService(state: string | undefined): boolean {

@@ -9,6 +9,7 @@ import type {
   LockState,
   LockStore,
 } from '../../contract/lock-store.ts';
+import { optionError } from '../../core/option.ts';
 import type { PostgresDriver, Row } from './driver.ts';
 import * as sql from './lock-statements.ts';
 import { ourStoreError } from './postgres-error.ts';
@@ -23,6 +24,8 @@ export class PostgresLocks implements LockStore {
     wakeup: 'poll',
     failover: 'depends',
     fairness: 'none',
+    shares: false,
+    fenceBlocks: true,
   } as const;
   private readonly driver: PostgresDriver<unknown>;
 
@@ -30,12 +33,10 @@ export class PostgresLocks implements LockStore {
     this.driver = driver;
   }
 
-  async tryAcquire({ name, owner, leaseMs }: LockAttempt): Promise<LockGrant> {
-    const [row] = await this.run(sql.acquire, [name, owner, String(leaseMs)]);
+  async tryAcquire(attempt: LockAttempt): Promise<LockGrant> {
+    const [row] = await this.run(sql.acquire, grantValues(attempt));
     const [fence, remainingMs] = row ?? [null, null];
-    if (fence != null) return { kind: 'granted', fence: BigInt(fence) };
-    // No row at all: somebody inserted the name after our snapshot, so it is freshly taken.
-    return { kind: 'held', remainingMs: Math.max(0, Number(remainingMs ?? leaseMs)) };
+    return answerOf(attempt, fence, remainingMs);
   }
 
   async renew(attempts: readonly LockAttempt[]): Promise<readonly LockAnswer[]> {
@@ -53,6 +54,25 @@ export class PostgresLocks implements LockStore {
     return (row?.[0] as LockAnswer | undefined) ?? 'expired';
   }
 
+  async pass(
+    attempt: LockAttempt,
+    next: LockAttempt,
+  ): Promise<{ answer: LockAnswer; grant: LockGrant }> {
+    if (attempt.name === next.name) {
+      const [row] = await this.run(sql.pass, [...grantValues(next), attempt.owner]);
+      if (row !== undefined) {
+        const [answer, fence, remainingMs] = row;
+        return { answer: answer as LockAnswer, grant: answerOf(next, fence, remainingMs) };
+      }
+    }
+    return { answer: await this.release(attempt), grant: await this.tryAcquire(next) };
+  }
+
+  async forceRelease(name: string): Promise<'released' | 'free'> {
+    const rows = await this.run(sql.force, [name]);
+    return rows.length === 0 ? 'free' : 'released';
+  }
+
   async inspect(name: string): Promise<LockState | undefined> {
     const [row] = await this.run(sql.inspect, [name]);
     if (row === undefined) return undefined;
@@ -65,11 +85,29 @@ export class PostgresLocks implements LockStore {
     };
   }
 
-  private async run(statement: Statement, values: readonly string[]): Promise<Row[]> {
+  private async run(statement: Statement, values: readonly string[]): Promise<readonly Row[]> {
     try {
-      return await this.driver.run({ statement, values });
+      const [answer] = await this.driver.run([{ statement, values }]);
+      return answer?.rows ?? [];
     } catch (error) {
       throw ourStoreError(error);
     }
   }
+}
+
+function grantValues(attempt: LockAttempt): string[] {
+  const { name, owner, leaseMs, share, fences = 1 } = attempt;
+  if (share !== undefined) throw optionError('share', 'absent on PostgreSQL', 'a share');
+  return [name, owner, String(leaseMs), String(fences)];
+}
+
+function answerOf(
+  { leaseMs }: LockAttempt,
+  fence: string | null | undefined,
+  remainingMs: string | null | undefined,
+): LockGrant {
+  if (fence != null) return { kind: 'granted', fence: BigInt(fence) };
+  // No row at all: somebody inserted the name after our snapshot, so it is freshly taken. At least
+  // 1: it was held when the database looked.
+  return { kind: 'held', remainingMs: Math.max(1, Number(remainingMs ?? leaseMs)) };
 }

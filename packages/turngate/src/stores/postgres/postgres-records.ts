@@ -7,38 +7,51 @@ import {
   type Attempt,
   type Claim,
   CommitUnknown,
+  type RecordAdmin,
   type RecordCapabilities,
   type RecordStore,
+  type SingleWrite,
+  type SingleWriteAttempt,
   type StoredRecord,
   type Work,
   type WorkResult,
 } from '../../contract/record-store.ts';
+import type { SqlAnswer } from '../../contract/sql-session.ts';
 import { TurngateError } from '../../core/errors.ts';
 import { hash64 } from '../../core/hash64.ts';
 import { type RecordId, recordIdText } from '../../core/record-id.ts';
-import { isConnectionLost } from '../sql/sql-error.ts';
+import { rewritePlaces } from '../../core/sql-text.ts';
+import { conflictError, isConnectionLost, sqlState } from '../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from './driver.ts';
+import { oneStatement } from './one-statement.ts';
 import { isConflict, ourStoreError, postgresError, workError } from './postgres-error.ts';
+import type { Step } from './statements.ts';
 import * as sql from './statements.ts';
 
 type Seen =
   | { readonly kind: 'free'; readonly nowMs: number }
   | Exclude<Attempt, { kind: 'ran' | 'conflict' }>;
 
+const tableStart = '(0,0)';
+
 /** The record store over any PostgreSQL driver. */
 export class PostgresRecords<Tx> implements RecordStore<Tx> {
   readonly name = 'postgres';
   readonly capabilities: RecordCapabilities;
+  readonly admin: RecordAdmin;
   private readonly driver: PostgresDriver<Tx>;
+  /** Where the next purge goes on: the last place of the batch before, while a pass is under way. */
+  private purgePlace = tableStart;
 
-  constructor(driver: PostgresDriver<Tx>) {
+  constructor(driver: PostgresDriver<Tx>, admin: RecordAdmin) {
     this.driver = driver;
+    this.admin = admin;
     this.capabilities = { atomicWithEffect: true, durable: true, shared: driver.shared };
   }
 
   async read(id: RecordId): Promise<StoredRecord | undefined> {
     try {
-      const [row] = await this.driver.run({ statement: sql.read, values: idValues(id) });
+      const row = await this.row({ statement: sql.read, values: idValues(id) });
       return row !== undefined && isLive(row) ? recordOf(row) : undefined;
     } catch (error) {
       throw ourStoreError(error);
@@ -51,7 +64,7 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     const { transaction, nowMs } = opened;
     let result: WorkResult;
     try {
-      result = await work(transaction.tx);
+      result = await this.inside(() => work(transaction.tx));
     } catch (error) {
       const alive = await transaction.rollback(error);
       if (isConflict(error)) return { kind: 'conflict', cause: error };
@@ -72,15 +85,20 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     const lead = [{ statement: sql.savepoint, values: [] }, ...claimSteps(claim)];
     let seen: Seen;
     try {
-      const [, ...rows] = await session.batch(lead);
-      seen = await this.look(session, claim, rows);
+      const [, ...answers] = await session.batch(lead);
+      seen = await this.look(session, claim, answers);
       // Undoing the savepoint also lets go of the advisory locks taken since.
       if (seen.kind !== 'free') await session.batch(undoSteps);
     } catch (error) {
-      throw isConflict(error) ? conflict(error) : ourStoreError(error);
+      throw isConflict(error) ? conflictError(error) : ourStoreError(error);
     }
     if (seen.kind !== 'free') return seen;
-    return await workWithin(tx, session, claim, work, seen.nowMs);
+    const inside: Work<Tx> = (own) => this.inside(() => work(own));
+    return await workWithin(tx, session, claim, inside, seen.nowMs);
+  }
+
+  private inside<T>(work: () => Promise<T>): Promise<T> {
+    return this.driver.enter === undefined ? work() : this.driver.enter(work);
   }
 
   async probe(claim: Claim): Promise<Exclude<Attempt, { kind: 'ran' }> | { kind: 'free' }> {
@@ -90,15 +108,84 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     return { kind: 'free' };
   }
 
+  async singleWrite(claim: Claim, write: SingleWrite): Promise<SingleWriteAttempt> {
+    try {
+      const one = oneStatement(write.statement);
+      return one === undefined
+        ? await this.writeInFunction(claim, write)
+        : await this.writeAtOnce(claim, one, write);
+    } catch (error) {
+      if (sqlState(error) === 'TG001') return { kind: 'nothing' };
+      if (isConflict(error) || isDuplicateRecord(error)) return { kind: 'conflict', cause: error };
+      if (isConnectionLost(error)) throw new CommitUnknown(error);
+      throw postgresError(error) ?? error;
+    }
+  }
+
+  /** Writes if nothing is there, in one trip; where repeats are common, a look leaves with it. */
+  private async writeAtOnce(
+    claim: Claim,
+    statement: sql.Statement,
+    { values, readFirst = false }: SingleWrite,
+  ): Promise<SingleWriteAttempt> {
+    const { id, fingerprint, owner, retentionMs } = claim;
+    const keys = idValues(id);
+    const look = { statement: sql.read, values: keys };
+    const own = [...keys, fingerprint, owner, String(retentionMs)];
+    const write = { statement, values: [...own, ...values] };
+    const answers = await this.driver.run(readFirst ? [look, write] : [write]);
+    const [row] = answers.at(-1)?.rows ?? [];
+    if (row !== undefined) {
+      const [result, nowMs] = row as [string, string];
+      const record = recordFrom(claim, { state: 'done', result }, Number(nowMs));
+      return { kind: 'ran', record };
+    }
+    // A look ahead may have missed somebody who was between the two, or in front of us on the row.
+    const seen = (readFirst ? answers[0]?.rows[0] : undefined) ?? (await this.row(look));
+    return seen === undefined ? { kind: 'nothing' } : await this.known(claim, seen);
+  }
+
+  /** Whatever the write looks like: the function inserts first, and runs it as text. */
+  private async writeInFunction(claim: Claim, write: SingleWrite): Promise<SingleWriteAttempt> {
+    const { id, fingerprint, owner, retentionMs } = claim;
+    const own = [...idValues(id), fingerprint, owner, String(retentionMs)];
+    // PL/pgSQL binds one array: its elements are the statement's values.
+    const statement = rewritePlaces(write.statement, (index) => `($1)[${index}]`);
+    const values = [...own, statement, arrayText(write.values)];
+    const row = await this.row({ statement: sql.singleWrite, values });
+    if (row === undefined) return { kind: 'conflict', cause: new Error('purged meanwhile') };
+    return await this.known(claim, row);
+  }
+
+  private async known(claim: Claim, row: Row): Promise<SingleWriteAttempt> {
+    if (isLive(row)) {
+      const record = recordOf(row);
+      return { kind: record.owner === claim.owner ? 'ran' : 'found', record };
+    }
+    await this.driver.run([{ statement: sql.dropExpired, values: idValues(claim.id) }]);
+    return { kind: 'conflict', cause: new Error('the record had expired') };
+  }
+
+  private async row(step: Step): Promise<Row | undefined> {
+    const [answer] = await this.driver.run([step]);
+    return answer?.rows[0];
+  }
+
   async purge({ batchRows, batches }: { batchRows: number; batches: number }): Promise<number> {
     let purged = 0;
     for (let i = 0; i < batches; i++) {
-      const step = { statement: sql.purge, values: [String(batchRows)] };
-      const rows = await this.driver.run(step).catch((error: unknown) => {
+      const from = this.purgePlace;
+      const step = { statement: sql.purge, values: [String(batchRows), from] };
+      const row = await this.row(step).catch((error: unknown) => {
         throw ourStoreError(error);
       });
-      purged += rows.length;
-      if (rows.length < batchRows) break;
+      const [gone, seen, place] = row as Row;
+      purged += Number(gone);
+      this.purgePlace = Number(seen) < batchRows ? tableStart : (place as string);
+      // Only a pass from the start that finds nothing has seen everything.
+      if (seen !== '0') continue;
+      if (from === tableStart) break;
+      i--; // Nothing behind that place: that was no batch.
     }
     return purged;
   }
@@ -113,7 +200,7 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     try {
       const begun = await this.driver.begin(claimSteps(claim));
       transaction = begun.transaction;
-      const seen = await this.look(transaction.session, claim, begun.rows);
+      const seen = await this.look(transaction.session, claim, begun.answers);
       if (seen.kind === 'free') return { transaction, nowMs: seen.nowMs };
       await transaction.rollback();
       return seen;
@@ -123,13 +210,19 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     }
   }
 
-  private async look(session: PostgresSession, claim: Claim, rows: Row[][]): Promise<Seen> {
-    const [[[payload, claimed, nowMs]], [found]] = rows as [[Row], Row[]];
+  private async look(
+    session: PostgresSession,
+    claim: Claim,
+    answers: readonly SqlAnswer[],
+  ): Promise<Seen> {
+    const [claims, reads] = answers as [SqlAnswer, SqlAnswer];
+    const [[payload, claimed, nowMs]] = claims.rows as [Row];
+    const [found] = reads.rows;
     if (found !== undefined && isLive(found)) return { kind: 'found', record: recordOf(found) };
     if (claimed !== 'true') {
       const ask = { statement: sql.samePayload, values: lockValues(claim) };
-      const [[answer]] = (await session.batch([ask])) as [[Row]];
-      return { kind: 'busy', sameFingerprint: answer[0] === 'true' };
+      const [answer] = await session.batch([ask]);
+      return { kind: 'busy', sameFingerprint: answer?.rows[0]?.[0] === 'true' };
     }
     // Somebody holds the payload lock exclusively for a moment, to look: come back in a moment.
     if (payload !== 'true') return { kind: 'busy', sameFingerprint: undefined };
@@ -188,22 +281,16 @@ async function workWithin<Tx>(
       () => true,
       () => false, // Only if all is lost anyway.
     );
-    if (isConflict(error) || isDuplicateRecord(error)) throw conflict(error);
+    if (isConflict(error) || isDuplicateRecord(error)) throw conflictError(error);
     throw workError(error, alive);
   }
   return { kind: 'ran', record: recordFrom(claim, result, nowMs) };
 }
 
-function conflict(cause: unknown): TurngateError {
-  const message = 'the database needs the whole transaction rolled back and run again';
-  return new TurngateError('TRANSACTION_CONFLICT', message, { cause });
-}
-
 function isDuplicateRecord(error: unknown): boolean {
-  return (
-    (error as { constraint?: unknown })?.constraint === 'turngate_record_pkey' ||
-    (error as { constraint_name?: unknown })?.constraint_name === 'turngate_record_pkey'
-  );
+  const { constraint, constraint_name } = (error ?? {}) as Record<string, unknown>;
+  // Of the table or of one of its partitions.
+  return /^turngate_record(_\w+)?_pkey$/.test(String(constraint ?? constraint_name));
 }
 
 const undoSteps: readonly [sql.Step, sql.Step] = [
@@ -223,6 +310,14 @@ function finishSteps(claim: Claim, result: WorkResult, nowMs: number): sql.Step[
   const { id, fingerprint, owner, retentionMs } = claim;
   const values = [...idValues(id), result.state, fingerprint, owner, result.result];
   return [{ statement: sql.insert, values: [...values, String(nowMs), String(retentionMs)] }];
+}
+
+/** An array of texts as PostgreSQL reads it. */
+function arrayText(values: readonly (string | null)[]): string {
+  const quoted = values.map((value) =>
+    value === null ? 'NULL' : `"${value.replaceAll('\\', '\\\\').replaceAll('"', '\\"')}"`,
+  );
+  return `{${quoted.join(',')}}`;
 }
 
 function idValues({ operation, scope, key }: RecordId): string[] {

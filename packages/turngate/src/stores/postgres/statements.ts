@@ -1,5 +1,7 @@
 /** Every statement the PostgreSQL stores send. Values travel as text and are cast here. */
 
+import { sqlNowMs } from '../../core/sql-text.ts';
+
 /** A statement that can be prepared once per connection under its name. */
 export interface Statement {
   readonly name: string;
@@ -16,11 +18,18 @@ function statement(name: string, text: string): Statement {
   return { name: `turngate_${name}_1`, text };
 }
 
-/** The order is that of `recordOf` in postgres-records. Everything leaves as text. */
+/** A stored time in whole milliseconds, cut off everywhere alike. */
+export function millis(time: string): string {
+  return `trunc(extract(epoch FROM ${time}) * 1000)::text`;
+}
+
+/**
+ * The order is that of `recordOf` in postgres-records. Everything leaves as text, and under a name of
+ * its own: some clients give rows as objects.
+ */
 const columns = `state, fingerprint, owner, result,
-  trunc(extract(epoch FROM first_processed_at) * 1000)::text,
-  trunc(extract(epoch FROM expires_at) * 1000)::text,
-  (expires_at > clock_timestamp())::text`;
+  ${millis('first_processed_at')} AS first_ms, ${millis('expires_at')} AS expires_ms,
+  (expires_at > clock_timestamp())::text AS live`;
 
 export const begin: Statement = statement('begin', 'BEGIN ISOLATION LEVEL READ COMMITTED');
 export const commit: Statement = statement('commit', 'COMMIT');
@@ -36,9 +45,9 @@ export const releaseSavepoint: Statement = statement('keep', 'RELEASE SAVEPOINT 
  */
 export const claim: Statement = statement(
   'claim',
-  `SELECT pg_try_advisory_xact_lock_shared($1::bigint)::text,
-  pg_try_advisory_xact_lock($2::bigint)::text,
-  trunc(extract(epoch FROM clock_timestamp()) * 1000)::text`,
+  `SELECT pg_try_advisory_xact_lock_shared($1::bigint)::text AS payload,
+  pg_try_advisory_xact_lock($2::bigint)::text AS identity,
+  (${sqlNowMs.postgres})::text AS now_ms`,
 );
 
 /**
@@ -48,7 +57,7 @@ export const claim: Statement = statement(
 export const samePayload: Statement = statement(
   'payload',
   `SELECT (CASE WHEN pg_try_advisory_xact_lock($1::bigint)
-  THEN pg_try_advisory_xact_lock($2::bigint) ELSE true END)::text`,
+  THEN pg_try_advisory_xact_lock($2::bigint) ELSE true END)::text AS same`,
 );
 
 export const read: Statement = statement(
@@ -76,11 +85,27 @@ export const insert: Statement = statement(
   to_timestamp($8::bigint / 1000.0), to_timestamp(($8::bigint + $9::bigint) / 1000.0))`,
 );
 
-/** The predicate is repeated on the locked row, so a record renewed meanwhile is not deleted. */
+/**
+ * One batch from $2 on, in the order of the table's blocks: a pass reads each block once, where a search
+ * from the start would read all that earlier batches have emptied again. The predicate is repeated on
+ * the locked row, so a record renewed meanwhile is not deleted. The table may be partitioned, where one
+ * ctid means a row in each part. Row (deleted, seen, last place).
+ */
 export const purge: Statement = statement(
   'purge',
-  `DELETE FROM turngate_record WHERE ctid = ANY (ARRAY(
-    SELECT ctid FROM turngate_record WHERE expires_at <= clock_timestamp()
-    LIMIT $1::int FOR UPDATE SKIP LOCKED))
-  AND expires_at <= clock_timestamp() RETURNING 1`,
+  `WITH found AS MATERIALIZED (
+    SELECT tableoid AS part, ctid AS place FROM turngate_record
+    WHERE ctid > $2::tid AND expires_at <= statement_timestamp()
+    LIMIT $1::int FOR UPDATE SKIP LOCKED),
+  gone AS (
+    DELETE FROM turngate_record WHERE ctid = ANY (ARRAY(SELECT place FROM found))
+    AND (tableoid, ctid) IN (SELECT part, place FROM found)
+    AND expires_at <= clock_timestamp() RETURNING 1)
+  SELECT (SELECT count(*) FROM gone)::text, (SELECT count(*) FROM found)::text,
+    (SELECT place FROM found ORDER BY place DESC LIMIT 1)::text`,
+);
+
+export const singleWrite: Statement = statement(
+  'single_write',
+  'SELECT * FROM turngate_single_write($1, $2, $3, $4, $5, $6::bigint, $7, $8::text[])',
 );

@@ -1,5 +1,8 @@
 import { describe, expect, it } from 'vitest';
+import * as mysql from '../mysql/mysql-error.ts';
+import * as postgres from '../postgres/postgres-error.ts';
 import { isConflict, postgresError } from '../postgres/postgres-error.ts';
+import * as sqlite from '../sqlite/sqlite-error.ts';
 import { isConnectionLost, sqlState } from './sql-error.ts';
 
 const error = (fields: object): Error => Object.assign(new Error('x'), fields);
@@ -76,4 +79,38 @@ describe('reading database errors', () => {
     expect(postgresError(error({ code: '53300' }))).toMatchObject({ code: 'STORE_UNAVAILABLE' });
     expect(postgresError(error({ code: '25P01' }))).toMatchObject({ code: 'TRANSACTION_REQUIRED' });
   });
+});
+
+describe('errors of statements that are all ours', () => {
+  const databases = [
+    ['PostgreSQL', postgres.ourStoreError, { code: '53300' }],
+    ['MySQL', mysql.ourStoreError, { errno: 1040 }],
+    ['SQLite', sqlite.ourStoreError, { code: 'SQLITE_FULL' }],
+  ] as const;
+
+  it.each(databases)('%s: one it knows keeps its meaning and its advice', (name, toError, own) => {
+    const cause = error(own);
+    const message = expect.stringContaining(`${name} is not available`);
+    const typed = toError(cause);
+    expect(typed).toMatchObject({ code: 'STORE_UNAVAILABLE', message, cause, retryAfterMs: 1_000 });
+    expect(toError(typed)).toBe(typed);
+  });
+
+  it.each(databases)('%s: one it does not know is the store failing', (name, toError) => {
+    const cause = error({ code: 'whatever', message: 'the text of it' });
+    const message = `${name} refused a statement of Turngate: the text of it`;
+    expect(toError(cause)).toMatchObject({ code: 'STORE_UNAVAILABLE', message, cause });
+  });
+
+  it.each([mysql.endedError, sqlite.endedError])(
+    'a transaction that ended is in doubt',
+    (toError) => {
+      const cause = error({});
+      const message = expect.stringMatching(
+        /^the transaction ended under the work: .* not protected$/,
+      );
+      const expected = { code: 'TRANSACTION_REQUIRED', outcome: 'unknown', message, cause };
+      expect(toError(cause)).toMatchObject(expected);
+    },
+  );
 });

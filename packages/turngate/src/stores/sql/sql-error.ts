@@ -2,29 +2,16 @@
  * What a database error means, dug out of whatever wraps it. By code, never by class (two copies of a
  * driver) and never by text (servers speak many languages).
  */
-const links = ['cause', 'original', 'parent', 'driverError'] as const;
-const depthMax = 8;
+import { errorChain } from '../../core/error-chain.ts';
+import { TurngateError } from '../../core/errors.ts';
 
-/** The error and everything it wraps, outermost first; safe against cycles. */
-export function* errorChain(error: unknown): Generator<Record<string, unknown>> {
-  const seen = new Set<unknown>();
-  const queue: unknown[] = [error];
-  while (queue.length > 0 && seen.size < depthMax) {
-    const current = queue.shift();
-    if (typeof current !== 'object' || current === null || seen.has(current)) continue;
-    seen.add(current);
-    const fields = current as Record<string, unknown>;
-    yield fields;
-    for (const link of links) queue.push(fields[link]);
-    const meta = fields['meta'] as { driverAdapterError?: { cause?: unknown } } | undefined;
-    queue.push(meta?.driverAdapterError?.cause); // Prisma 7.
-  }
-}
+export { errorChain };
 
 /** The five-character SQLSTATE somewhere in the chain. */
 export function sqlState(error: unknown): string | undefined {
-  for (const { code } of errorChain(error)) {
+  for (const { code, originalCode } of errorChain(error)) {
     if (typeof code === 'string' && isSqlState(code)) return code;
+    if (typeof originalCode === 'string' && isSqlState(originalCode)) return originalCode; // Prisma.
   }
   return undefined;
 }
@@ -64,4 +51,41 @@ export function isConnectionLost(error: unknown): boolean {
     } else if (typeof message === 'string' && lostConnection.test(message)) return true;
   }
   return false;
+}
+
+/** The database ended the transaction; only the whole of it may be tried again. */
+export function conflictError(cause: unknown): TurngateError {
+  const message = 'the database needs the whole transaction rolled back and run again';
+  return new TurngateError('TRANSACTION_CONFLICT', message, { cause });
+}
+
+/** STORE_UNAVAILABLE: the database cannot be reached or is out of service; `why` is its own word. */
+export function unavailableError(database: string, why: unknown, cause: unknown): TurngateError {
+  const message = `${database} is not available (${why})`;
+  return new TurngateError('STORE_UNAVAILABLE', message, { cause, retryAfterMs: 1_000 });
+}
+
+/** STORE_SCHEMA_MISSING: `text` is what the database says it does not know. */
+export function schemaError(text: string, cause: unknown): TurngateError {
+  const message = `Turngate's tables are missing or old: ${text}`;
+  return new TurngateError('STORE_SCHEMA_MISSING', message, { cause });
+}
+
+/** For statements that are all ours: what `typed` does not know is the store failing. */
+export function ourErrorOf(
+  database: string,
+  typed: (error: unknown) => TurngateError | undefined,
+): (error: unknown) => TurngateError {
+  return (error) => {
+    const known = typed(error);
+    if (known !== undefined) return known;
+    const message = `${database} refused a statement of Turngate: ${(error as Error).message}`;
+    return new TurngateError('STORE_UNAVAILABLE', message, { cause: error });
+  };
+}
+
+/** Somebody ended the transaction that the work ran in; `how` lists what may have done it. */
+export function endedTransactionError(how: string, cause: unknown): TurngateError {
+  const message = `the transaction ended under the work: it was ${how}; the work is not protected`;
+  return new TurngateError('TRANSACTION_REQUIRED', message, { outcome: 'unknown', cause });
 }

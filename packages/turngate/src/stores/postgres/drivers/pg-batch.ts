@@ -6,6 +6,7 @@
  *
  * It uses the interface node-postgres gives to query classes of other packages (pg-cursor is one).
  */
+import type { SqlAnswer } from '../../../contract/sql-session.ts';
 import type { Row } from '../driver.ts';
 import type { Step } from '../statements.ts';
 
@@ -31,10 +32,10 @@ registry[registryKey] = preparedOn;
 /** One trip. Create it, then give it to `client.query(batch)`. */
 export class PgBatch {
   /** node-postgres replaces it when `query_timeout` is set, so it must be this property. */
-  callback: ((error: unknown, rows?: Row[][]) => void) | undefined;
+  callback: ((error: unknown, answers?: SqlAnswer[]) => void) | undefined;
   private readonly steps: readonly Step[];
   private readonly prepare: boolean;
-  private readonly results: Row[][];
+  private readonly answers: { readonly rows: Row[]; affectedRows: number }[];
   private readonly fresh: string[] = [];
   private prepared: Prepared = new Map();
   private finished = 0;
@@ -42,7 +43,7 @@ export class PgBatch {
   constructor(steps: readonly Step[], prepare: boolean) {
     this.steps = steps;
     this.prepare = prepare;
-    this.results = steps.map(() => []);
+    this.answers = steps.map(() => ({ rows: [], affectedRows: 0 }));
   }
 
   /** Called by the client when it is this batch's turn. An error is returned, never thrown. */
@@ -76,11 +77,14 @@ export class PgBatch {
   }
 
   handleDataRow(message: { fields: Row }): void {
-    this.results[this.finished]?.push(message.fields);
+    this.answers[this.finished]?.rows.push(message.fields);
   }
 
-  handleCommandComplete(): void {
-    this.finished++;
+  /** @param message its text ends in the number of rows, as in "INSERT 0 1" */
+  handleCommandComplete(message: { text?: string }): void {
+    const answer = this.answers[this.finished++];
+    const [count] = /\d+$/.exec(message.text ?? '') ?? [];
+    if (answer !== undefined && count !== undefined) answer.affectedRows = Number(count);
   }
 
   handleError(error: unknown): void {
@@ -100,7 +104,7 @@ export class PgBatch {
   private end(error: unknown): void {
     const { callback } = this;
     this.callback = undefined;
-    if (error === null) callback?.(null, this.results);
+    if (error === null) callback?.(null, this.answers);
     else callback?.(error);
   }
 

@@ -1,29 +1,12 @@
 /** node-postgres (`pg`): a Pool, whose clients are the handlers' transactions. */
-import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import type { SqlAnswer, SqlResult, SqlStep, SqlValue } from '../../../contract/sql-session.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
+import { namedStep } from '../named-step.ts';
 import * as sql from '../statements.ts';
 import { beginWith, settleAll } from './batches.ts';
 import { PgBatch, type PgConnection } from './pg-batch.ts';
-
-/** The part of a `pg` client that Turngate calls; a handler's `tx` is one. */
-export interface PgClientLike {
-  // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads cannot be told structurally.
-  query(config: any, values?: any): any;
-}
-
-/** A client checked out of a pool. */
-export interface PgPoolClientLike extends PgClientLike {
-  release(destroy?: boolean | Error): void;
-  on(event: 'error', listener: (error: Error) => void): unknown;
-  removeListener(event: 'error', listener: (error: Error) => void): unknown;
-}
-
-/** The part of a `pg.Pool` that Turngate calls. */
-export interface PgPoolLike {
-  connect(): Promise<PgPoolClientLike>;
-  // biome-ignore lint/suspicious/noExplicitAny: pg's own overloads cannot be told structurally.
-  query(config: any, values?: any): any;
-}
+import { checkOut, giveBack } from './pg-checkout.ts';
+import type { PgClientLike, PgPoolClientLike, PgPoolLike } from './pg-types.ts';
 
 interface Internals {
   readonly connection?: Partial<PgConnection>;
@@ -45,19 +28,19 @@ export function pgDriver(pool: PgPoolLike, options: PgDriverOptions): PostgresDr
     name: 'pg',
     shared: true,
     async begin(steps, patience = {}) {
-      const client = await pool.connect();
+      const client = await checkOut(pool);
       const transaction = new PgTransaction(client, session(client));
       patience.giveUp = () => transaction.destroy();
       return await beginWith(transaction, steps);
     },
-    async run(step, patience = {}) {
-      const client = await pool.connect();
+    async run(steps, patience = {}) {
+      const client = await checkOut(pool);
       const lease = new ClientLease(client);
       patience.giveUp = () => lease.destroy();
       try {
-        const [rows] = await session(client).batch([step]);
+        const answers = await session(client).batch(steps);
         lease.end();
-        return rows as Row[];
+        return answers;
       } catch (error) {
         lease.end(error as Error);
         throw error;
@@ -72,22 +55,19 @@ export function pgSession(client: PgClientLike): PostgresSession {
   return new PgSession(client, { prepare: true });
 }
 
-/** A checked-out client must have an error listener, or a dying backend would crash the process. */
+/** A client of ours until it is given back, once. */
 class ClientLease {
   private readonly client: PgPoolClientLike;
-  private readonly ignore = (): void => {};
   private ended = false;
 
   constructor(client: PgPoolClientLike) {
     this.client = client;
-    client.on('error', this.ignore);
   }
 
   end(broken?: Error): void {
     if (this.ended) return;
     this.ended = true;
-    this.client.removeListener('error', this.ignore);
-    this.client.release(broken);
+    giveBack(this.client, broken);
   }
 
   destroy(): void {
@@ -133,6 +113,7 @@ class PgTransaction implements PostgresTransaction<PgClientLike> {
 }
 
 class PgSession implements PostgresSession {
+  readonly dialect = 'postgres';
   private readonly client: PgClientLike & Internals;
   private readonly prepare: boolean;
 
@@ -146,21 +127,25 @@ class PgSession implements PostgresSession {
     return { rows: result.rows, affectedRows: result.rowCount ?? 0 };
   }
 
-  async batch(steps: readonly sql.Step[]): Promise<Row[][]> {
+  together(steps: readonly SqlStep[]): Promise<SqlAnswer[]> {
+    return this.batch(steps.map(namedStep));
+  }
+
+  async batch(steps: readonly sql.Step[]): Promise<SqlAnswer[]> {
     const { client } = this;
     if (client.pipeline === true) {
       // Written one after the other without waiting; a failed one fails those behind it.
       return await settleAll(steps.map((step) => this.single(step)));
     }
     if (typeof client.connection?.parse !== 'function') {
-      const rows: Row[][] = []; // pg-native: no wire to write to.
-      for (const step of steps) rows.push(await this.single(step));
-      return rows;
+      const answers: SqlAnswer[] = []; // pg-native: no wire to write to.
+      for (const step of steps) answers.push(await this.single(step));
+      return answers;
     }
     return await new Promise((resolve, reject) => {
       const batch = new PgBatch(steps, this.prepare);
-      batch.callback = (error, rows) =>
-        error === null || error === undefined ? resolve(rows as Row[][]) : reject(error);
+      batch.callback = (error, answers) =>
+        error === null || error === undefined ? resolve(answers as SqlAnswer[]) : reject(error);
       client.query(batch);
     });
   }
@@ -170,9 +155,11 @@ class PgSession implements PostgresSession {
     return status === undefined || status === null ? undefined : status !== 'I';
   }
 
-  private async single({ statement, values }: sql.Step): Promise<Row[]> {
+  private async single({ statement, values }: sql.Step): Promise<SqlAnswer> {
     const named = this.prepare ? { name: statement.name } : {};
     const config = { ...named, text: statement.text, values, rowMode: 'array' };
-    return (await (this.client.query(config) as Promise<{ rows: Row[] }>)).rows;
+    const answer = this.client.query(config) as Promise<{ rows: Row[]; rowCount: number | null }>;
+    const { rows, rowCount } = await answer;
+    return { rows, affectedRows: rowCount ?? 0 };
   }
 }

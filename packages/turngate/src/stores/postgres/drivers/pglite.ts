@@ -2,7 +2,9 @@
  * PGlite: PostgreSQL in this process with ONE session. Transactions queue up inside PGlite, so claims
  * never compete; nothing is shared with other processes, and its files have no lock of their own.
  */
-import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { SqlAnswer, SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import { TurngateError } from '../../../core/errors.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
 import type { Step } from '../statements.ts';
 
@@ -24,26 +26,39 @@ export interface PGliteLike extends PGliteTxLike {
   transaction(body: (tx: any) => Promise<any>): Promise<any>;
 }
 
+/** The databases in whose only session the running code is. */
+const entered = new AsyncLocalStorage<readonly PGliteLike[]>();
+
 /** The driver over a PGlite database. */
 export function pgliteDriver(db: PGliteLike): PostgresDriver<PGliteTxLike> {
   return {
     name: 'pglite',
     shared: false,
     async begin(steps) {
+      refuseNested(db);
       const transaction = await Transaction.open(db);
       try {
-        return { transaction, rows: await transaction.session.batch(steps) };
+        return { transaction, answers: await transaction.session.batch(steps) };
       } catch (error) {
         await transaction.rollback();
         throw error;
       }
     },
-    async run({ statement, values }) {
-      return ((await db.query(statement.text, [...values], { rowMode: 'array' })) as Rows<Row>)
-        .rows;
+    async run(steps) {
+      refuseNested(db);
+      return await new Session(db).batch(steps);
     },
-    adopt: pgliteSession,
+    adopt: (tx) => new Session(tx),
+    enter: (work) => entered.run([...(entered.getStore() ?? []), db], work),
   };
+}
+
+/** In PGlite such a call would never settle: it waits for the transaction that waits for it. */
+function refuseNested(db: PGliteLike): void {
+  if (entered.getStore()?.includes(db) !== true) return;
+  const message =
+    'this call would wait for the PGlite transaction it is made in: hand the transaction over instead (within, tx)';
+  throw new TurngateError('OPERATION_NESTED', message);
 }
 
 /** The session of an open PGlite transaction. */
@@ -114,6 +129,7 @@ function queueStart(start: () => void): void {
 }
 
 class Session implements PostgresSession {
+  readonly dialect = 'postgres';
   private readonly tx: PGliteTxLike;
 
   constructor(tx: PGliteTxLike) {
@@ -121,21 +137,27 @@ class Session implements PostgresSession {
   }
 
   async query(text: string, values: readonly SqlValue[]): Promise<SqlResult> {
+    if (this.isDatabase) refuseNested(this.tx as PGliteLike);
     const result = (await this.tx.query(text, [...values])) as Rows<Record<string, unknown>>;
     return { rows: result.rows, affectedRows: result.affectedRows ?? result.rows.length };
   }
 
-  async batch(steps: readonly Step[]): Promise<Row[][]> {
-    const results: Row[][] = [];
+  async batch(steps: readonly Step[]): Promise<SqlAnswer[]> {
+    const answers: SqlAnswer[] = [];
     for (const { statement, values } of steps) {
       const { text } = statement;
       const result = (await this.tx.query(text, [...values], { rowMode: 'array' })) as Rows<Row>;
-      results.push(result.rows);
+      answers.push({ rows: result.rows, affectedRows: result.affectedRows ?? result.rows.length });
     }
-    return results;
+    return answers;
   }
 
   inTransaction(): boolean | undefined {
-    return undefined;
+    return this.isDatabase ? false : undefined;
+  }
+
+  /** Is it the database, which is no transaction, whatever is open in its session? */
+  private get isDatabase(): boolean {
+    return 'waitReady' in this.tx;
   }
 }

@@ -1,12 +1,13 @@
 /** postgres.js (`postgres`): a reserved connection is the handler's transaction. */
-import type { SqlResult, SqlValue } from '../../../contract/sql-session.ts';
+import type { SqlAnswer, SqlResult, SqlStep, SqlValue } from '../../../contract/sql-session.ts';
 import { errorChain, isConnectionLost } from '../../sql/sql-error.ts';
 import type { PostgresDriver, PostgresSession, PostgresTransaction, Row } from '../driver.ts';
+import { namedStep } from '../named-step.ts';
 import * as sql from '../statements.ts';
 import { beginWith, settleAll } from './batches.ts';
 
 interface PendingRows extends Promise<readonly Record<string, unknown>[] & { count?: number }> {
-  values(): Promise<readonly Row[]>;
+  values(): Promise<readonly Row[] & { count?: number }>;
 }
 
 /** The part of a postgres.js transaction (or reserved connection) that Turngate calls. */
@@ -34,7 +35,7 @@ export function postgresJsDriver(
       const transaction = new Transaction(reserved, options.prepare);
       return await beginWith(transaction, steps);
     },
-    run: (step) => send(client, step, options.prepare),
+    run: (steps) => settleAll(steps.map((step) => send(client, step, options.prepare))),
     adopt: session,
   };
 }
@@ -44,9 +45,10 @@ export function postgresJsSession(tx: PostgresJsTxLike): PostgresSession {
   return new Session(tx, true);
 }
 
-async function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<Row[]> {
+async function send(tx: PostgresJsTxLike, step: sql.Step, prepare: boolean): Promise<SqlAnswer> {
   const { statement, values } = step;
-  return [...(await (tx.unsafe(statement.text, values, { prepare }) as PendingRows).values())];
+  const rows = await (tx.unsafe(statement.text, values, { prepare }) as PendingRows).values();
+  return { rows: [...rows], affectedRows: rows.count ?? rows.length };
 }
 
 class Transaction implements PostgresTransaction<PostgresJsTxLike> {
@@ -106,6 +108,7 @@ function isOwnLoss(error: unknown): boolean {
 }
 
 class Session implements PostgresSession {
+  readonly dialect = 'postgres';
   /** The connection has failed under a statement of ours. */
   lost = false;
   private readonly tx: PostgresJsTxLike;
@@ -121,8 +124,12 @@ class Session implements PostgresSession {
     return { rows: [...rows], affectedRows: rows.count ?? rows.length };
   }
 
+  together(steps: readonly SqlStep[]): Promise<SqlAnswer[]> {
+    return this.batch(steps.map(namedStep));
+  }
+
   /** Queries of one connection are pipelined by postgres.js; a failed one fails those behind it. */
-  async batch(steps: readonly sql.Step[]): Promise<Row[][]> {
+  async batch(steps: readonly sql.Step[]): Promise<SqlAnswer[]> {
     try {
       return await settleAll(steps.map((step) => send(this.tx, step, this.prepare)));
     } catch (error) {

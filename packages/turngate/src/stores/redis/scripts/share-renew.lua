@@ -1,0 +1,22 @@
+-- Pushes leases of permits out.
+-- KEYS: one hash of shares each
+-- ARGV: terms
+-- Reply: one digit for each: 0 ours, 1 expired
+-- include: queue
+-- terms: JSON text [owner, leaseMs, …], in the order of KEYS; as one argument it costs clients least.
+local terms = cjson.decode(ARGV[1])
+local answers = {}
+for i = 1, #KEYS do
+  local owner, lease = terms[2 * i - 1], terms[2 * i]
+  local mine = redis.call('HGET', KEYS[i], owner)
+  local expiry, size = string.match(mine or '', '^(%d+) (%d+ %d+)$')
+  if expiry and tonumber(expiry) > now then
+    -- First a write that is allowed when memory is short: HSET then is too.
+    redis.call('PEXPIRE', KEYS[i], math.max(redis.call('PTTL', KEYS[i]), lease))
+    redis.call('HSET', KEYS[i], owner, digits(now + lease) .. ' ' .. size)
+    answers[i] = '0'
+  else
+    answers[i] = '1'
+  end
+end
+return table.concat(answers)

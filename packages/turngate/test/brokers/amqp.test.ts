@@ -1,0 +1,5 @@
+/** RabbitMQ keeps the broker laws. */
+import { amqpKind } from './amqp-kind.ts';
+import { brokerLaws } from './broker-laws.ts';
+
+brokerLaws(amqpKind);

@@ -1,0 +1,6 @@
+/** BullMQ keeps the broker laws. */
+
+import { brokerLaws } from './broker-laws.ts';
+import { bullmqKind } from './redis-kinds.ts';
+
+brokerLaws(bullmqKind);
