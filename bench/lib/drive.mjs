@@ -1,6 +1,5 @@
 // One slice of load: `calls` calls with `inFlight` of them open at any time.
-
-const nowUs = () => Number(process.hrtime.bigint() / 1000n);
+import { nowUs } from './clock.mjs';
 
 /** Runs the slice; returns rate, latencies and the failed calls by code. */
 export async function drive({ calls, inFlight, call }) {

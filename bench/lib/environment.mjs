@@ -3,8 +3,8 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { arch, cpus, loadavg, platform } from 'node:os';
 
-/** Machine and versions; `serverVersion` is what PostgreSQL says about itself. */
-export function environmentOf(serverVersion) {
+/** The machine, Node and Turngate. */
+export function machine() {
   const [processor] = cpus();
   return {
     cores: cpus().length,
@@ -12,10 +12,17 @@ export function environmentOf(serverVersion) {
     system: `${platform()} ${arch()}`,
     loadAverageBefore: Number(loadavg()[0].toFixed(2)),
     node: process.versions.node,
+    turngate: versionOf('turngate'),
+  };
+}
+
+/** Machine and versions; `serverVersion` is what PostgreSQL says about itself. */
+export function environmentOf(serverVersion) {
+  return {
+    ...machine(),
     postgresql: serverVersion,
     pg: versionOf('pg'),
     postgresJs: versionOf('postgres'),
-    turngate: versionOf('turngate'),
   };
 }
 

@@ -2,14 +2,15 @@
 // and its figures are divided by their mean, so a slow patch slows both sides of the division.
 import { quantile } from './drive.mjs';
 
-/** What is compared; each slice returns these. */
+/** What is compared unless told otherwise; each slice returns these. */
 const METRICS = ['opsPerSecond', 'p50Us', 'p99Us'];
 
 /**
  * Runs `rounds` rounds in random order. `base` and `variants` have `id` and `slice()`.
  * Returns one row for the base (plain medians) and one per variant (medians and quartiles of ratios).
  */
-export async function interleave({ base, variants, rounds, signal, onRound }) {
+export async function interleave(options) {
+  const { base, variants, rounds, signal, onRound, metrics = METRICS } = options;
   const baseSlices = [];
   const ratios = new Map(variants.map(({ id }) => [id, []]));
   const failures = new Map([base, ...variants].map(({ id }) => [id, {}]));
@@ -26,7 +27,7 @@ export async function interleave({ base, variants, rounds, signal, onRound }) {
       const result = await slice(variant);
       const after = await slice(base);
       baseSlices.push(after);
-      ratios.get(variant.id).push(ratioOf(result, before, after));
+      ratios.get(variant.id).push(ratioOf(metrics, result, before, after));
       before = after;
     }
     onRound(round);
@@ -35,26 +36,26 @@ export async function interleave({ base, variants, rounds, signal, onRound }) {
     {
       id: base.id,
       label: base.label,
-      plain: mediansOf(baseSlices),
+      plain: mediansOf(metrics, baseSlices),
       failures: failures.get(base.id),
     },
     ...variants.map(({ slice: _, ...known }) => ({
       ...known,
-      ratios: summary(ratios.get(known.id)),
+      ratios: summary(metrics, ratios.get(known.id)),
       failures: failures.get(known.id),
     })),
   ];
 }
 
-function ratioOf(result, before, after) {
+function ratioOf(metrics, result, before, after) {
   return Object.fromEntries(
-    METRICS.map((metric) => [metric, result[metric] / ((before[metric] + after[metric]) / 2)]),
+    metrics.map((metric) => [metric, result[metric] / ((before[metric] + after[metric]) / 2)]),
   );
 }
 
-function summary(slices) {
+function summary(metrics, slices) {
   return Object.fromEntries(
-    METRICS.map((metric) => {
+    metrics.map((metric) => {
       const values = slices.map((slice) => slice[metric]);
       const [low, median, high] = [0.25, 0.5, 0.75].map((share) =>
         rounded(quantile(values, share)),
@@ -64,9 +65,9 @@ function summary(slices) {
   );
 }
 
-function mediansOf(slices) {
+function mediansOf(metrics, slices) {
   return Object.fromEntries(
-    METRICS.map((metric) => {
+    metrics.map((metric) => {
       const values = slices.map((slice) => slice[metric]);
       return [metric, rounded(quantile(values, 0.5))];
     }),

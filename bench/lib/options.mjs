@@ -49,7 +49,8 @@ function checked({ quick, write, ...values }, knownNames) {
   return { rounds, calls, rttMs, only, write };
 }
 
-function whole(name, text, min) {
+/** A whole number of the command line. */
+export function whole(name, text, min) {
   const value = Number(text);
   if (/^\d+$/.test(text) && value >= min) return value;
   throw new Error(`${name} must be a whole number from ${min}; got "${text}"`);
