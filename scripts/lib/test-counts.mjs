@@ -2,7 +2,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 
-const filesRunTwiceMax = 3;
+const filesAgainMax = 3;
+const lawRounds = 3;
 const waited = /gave up waiting until|(Test|Hook) timed out in \d+ms/;
 
 /** The files of a report with their tests; none when there is no report. */
@@ -33,18 +34,21 @@ export function countOf(results) {
 }
 
 /**
- * The failed files, when all they did was to give up waiting; none when a law was broken, a file
- * could not be loaded, the run failed beside its tests, or too many files are late.
+ * The failed files that run again, alone, and how often all of them must then pass: once when all
+ * they did was to give up waiting, which a crowded machine can cause; `lawRounds` times when an
+ * assertion failed. None when a file could not be loaded, the run failed beside its tests, or too
+ * many files have failed.
  */
-export function lateFiles({ code, results }) {
+export function secondChance({ code, results }) {
   const failedFiles = results.filter(({ status }) => status === 'failed');
+  const none = { files: [], rounds: 0 };
+  if (code !== 1 || failedFiles.length === 0 || failedFiles.some(isBroken)) return none;
+  if (failedFiles.length > filesAgainMax) return none;
   const failures = failedFiles.flatMap(({ tests }) => tests.filter(isFailed));
-  const isLate = ({ failureMessages }) => failureMessages.every((text) => waited.test(text));
-  const onlyLate =
-    code === 1 && failures.length > 0 && !failedFiles.some(isBroken) && failures.every(isLate);
-  return onlyLate && failedFiles.length <= filesRunTwiceMax
-    ? failedFiles.map(({ name }) => name)
-    : [];
+  const onlyLate = failures.every(({ failureMessages }) =>
+    failureMessages.every((text) => waited.test(text)),
+  );
+  return { files: failedFiles.map(({ name }) => name), rounds: onlyLate ? 1 : lawRounds };
 }
 
 /** A file that could not be loaded has failed without a single failed test. */

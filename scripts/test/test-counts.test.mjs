@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { countRun, lateFiles } from '../lib/test-counts.mjs';
+import { countRun, secondChance } from '../lib/test-counts.mjs';
 
 const passed = { status: 'passed', failureMessages: [] };
 const failedBy = (...failureMessages) => ({ status: 'failed', failureMessages });
@@ -11,27 +11,31 @@ const file = (name, ...tests) => {
   return { name, status: failed ? 'failed' : 'passed', tests };
 };
 
-describe('which files run a second time', () => {
-  it('those that only gave up waiting', () => {
+const none = { files: [], rounds: 0 };
+
+describe('which files run again', () => {
+  it('once, those that only gave up waiting', () => {
     const timedOut = failedBy('Error: Test timed out in 120000ms.\nIf this is');
     const results = [file('a', passed, late), file('b', passed), file('c', timedOut)];
-    assert.deepEqual(lateFiles({ code: 1, results }), ['a', 'c']);
+    assert.deepEqual(secondChance({ code: 1, results }), { files: ['a', 'c'], rounds: 1 });
   });
 
-  it('none once a law was broken, whoever else was late', () => {
-    assert.deepEqual(lateFiles({ code: 1, results: [file('a', late), file('b', lost)] }), []);
-    assert.deepEqual(lateFiles({ code: 1, results: [file('a', late, lost)] }), []);
+  it('three times, when an assertion failed in any of them', () => {
+    const expected = (...files) => ({ files, rounds: 3 });
+    const two = [file('a', late), file('b', lost)];
+    assert.deepEqual(secondChance({ code: 1, results: two }), expected('a', 'b'));
+    assert.deepEqual(secondChance({ code: 1, results: [file('a', late, lost)] }), expected('a'));
   });
 
-  it('none when a file could not be loaded, and none when many are late', () => {
-    assert.deepEqual(lateFiles({ code: 1, results: [file('a', late), file('broken')] }), []);
+  it('none when a file could not be loaded, and none when many have failed', () => {
+    assert.deepEqual(secondChance({ code: 1, results: [file('a', late), file('broken')] }), none);
     const four = ['a', 'b', 'c', 'd'].map((name) => file(name, late));
-    assert.deepEqual(lateFiles({ code: 1, results: four }), []);
+    assert.deepEqual(secondChance({ code: 1, results: four }), none);
   });
 
   it('none when nothing has failed, or nothing that is a test', () => {
-    assert.deepEqual(lateFiles({ code: 0, results: [file('a', passed)] }), []);
-    assert.deepEqual(lateFiles({ code: 1, results: [file('a', passed)] }), []);
+    assert.deepEqual(secondChance({ code: 0, results: [file('a', passed)] }), none);
+    assert.deepEqual(secondChance({ code: 1, results: [file('a', passed)] }), none);
   });
 });
 
