@@ -49,6 +49,10 @@ export class Turn implements Due {
   /** The last renewal failed: nothing is handed on until one has worked. */
   doubtful = false;
   over = false;
+  watched = false;
+  /** The renewals it is due with, and its place there. */
+  slot: Turn[] | undefined;
+  slotIndex = 0;
   dueMonoMs = 0;
   dueIndex = -1;
 
@@ -76,7 +80,7 @@ export class Turn implements Due {
     this.deadlineWallMs = sentWallMs + believedMs;
   }
 
-  /** The renewal heap takes turns out by itself. */
+  /** The renewal takes turns out of its heap by itself. */
   onDue(): void {}
 }
 

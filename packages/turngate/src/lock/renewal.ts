@@ -8,12 +8,16 @@ import { emit } from '../runtime/events.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import { type Due, DueHeap } from './due-heap.ts';
 import { beliefMs, type Turn } from './hold.ts';
-
-const tickMax = 512; // Keeps one tick short in this process; the rest follows in the next one.
+import { leaveSlot, RenewalRing } from './renewal-ring.ts';
 
 /** Watches turns: renews those that asked for it and tells loss at the deadline. */
 export class Renewal {
-  private readonly turns: DueHeap<Turn>;
+  /** How many turns are watched. */
+  size = 0;
+  /** Turns whose renewal comes next, which is nearly all of them; by the exponent of the slot. */
+  private readonly rings: RenewalRing[] = [];
+  /** Turns whose end may come next: told to the millisecond. */
+  private readonly ends: DueHeap<Turn>;
   private readonly calls: DueHeap;
   /** Where the store tells losses: whom they concern. */
   private readonly byOwner: Map<string, Turn> | undefined;
@@ -25,59 +29,73 @@ export class Renewal {
     this.store = store;
     this.calls = calls;
     // Keeps no process alive: a held lock must not.
-    this.turns = new DueHeap(runtime, false, () => this.tick());
+    this.ends = new DueHeap(runtime, false, () => this.drainEnds());
     this.byOwner = store.onLoss && new Map();
     store.onLoss?.(({ owner }) => this.byOwner?.get(owner)?.hold.lose('session-ended'));
   }
 
-  /** How many turns are watched. */
-  get size(): number {
-    return this.turns.size;
-  }
-
   /** Watches a turn, or a turn whose holder has changed. */
   watch(turn: Turn): void {
-    if (turn.dueIndex < 0 && turn.renew) {
-      const { leaseMs } = turn.attempt;
-      const sinceMonoMs = turn.deadlineMonoMs - beliefMs(leaseMs);
-      // A grant made while we waited may be old: then at once.
-      const old = turn.startMonoMs - sinceMonoMs > leaseMs / 12;
-      turn.renewMonoMs = old ? turn.startMonoMs : sinceMonoMs + leaseMs / 3;
+    if (!turn.watched) {
+      turn.watched = true;
+      this.size++;
+      this.byOwner?.set(turn.attempt.owner, turn);
+      if (turn.renew) turn.renewMonoMs = firstRenewalMs(turn);
     }
-    this.byOwner?.set(turn.attempt.owner, turn);
     this.schedule(turn);
   }
 
   forget(turn: Turn): void {
+    if (!turn.watched) return;
+    turn.watched = false;
+    this.size--;
     this.byOwner?.delete(turn.attempt.owner);
-    this.turns.remove(turn);
+    leaveSlot(turn);
+    this.ends.remove(turn);
   }
 
   private schedule(turn: Turn): void {
-    // A little late rather than early, so that neighbours share a batch: what is shorter than a
-    // third of its lease never causes a command.
-    const renewMs = turn.renewMonoMs + turn.attempt.leaseMs / 32;
-    this.turns.set(turn, Math.min(renewMs, turn.deadlineMonoMs, turn.hold.endMonoMs));
+    leaveSlot(turn);
+    const endMonoMs = endOf(turn);
+    const ring = this.ringOf(turn.attempt.leaseMs);
+    if (turn.renewMonoMs + ring.slotMs < endMonoMs) {
+      this.ends.remove(turn);
+      ring.add(turn);
+    } else {
+      this.ends.set(turn, Math.min(turn.renewMonoMs, endMonoMs));
+    }
   }
 
-  private tick(): void {
+  /**
+   * Slots as long as the power of two at or below a 32nd of the lease: few kinds however many
+   * leases there are, and neighbours share a batch.
+   */
+  private ringOf(leaseMs: number): RenewalRing {
+    const exponent = 31 - Math.clz32(Math.max(1, leaseMs / 32));
+    let ring = this.rings[exponent];
+    if (ring === undefined) {
+      const renew = (due: readonly Turn[], nowMs: number): void => this.renewDue(due, nowMs);
+      ring = new RenewalRing(2 ** exponent, this.calls, renew);
+      this.rings[exponent] = ring;
+    }
+    return ring;
+  }
+
+  private drainEnds(): void {
     const nowMs = this.runtime.monoMs();
     const due: Turn[] = [];
-    const { renewMax = 128 } = this.store; // By default one batch is short on any server.
-    while (due.length < Math.max(tickMax, renewMax)) {
-      const turn = this.turns.first();
-      if (turn === undefined) break;
-      if (turn.dueMonoMs > nowMs && turn.renewMonoMs > nowMs) break;
-      if (!turn.hold.isHeld()) {
-        this.turns.remove(turn);
-      } else if (turn.renewMonoMs <= nowMs) {
-        turn.renewMonoMs = Number.POSITIVE_INFINITY;
-        this.schedule(turn);
-        due.push(turn);
-      } else {
-        this.turns.set(turn, nowMs + 1); // The timer came a moment early.
-      }
+    for (let turn = this.ends.first(); turn !== undefined; turn = this.ends.first()) {
+      if (turn.dueMonoMs > nowMs) break;
+      this.ends.remove(turn);
+      due.push(turn);
     }
+    this.renewDue(due, nowMs);
+  }
+
+  /** Turns whose renewal or whose end is due; they are in neither place any more. */
+  private renewDue(turns: readonly Turn[], nowMs: number): void {
+    const due = turns.filter((turn) => !turn.over && turn.hold.isHeld(nowMs));
+    const { renewMax = 128 } = this.store; // By default one batch is short on any server.
     for (let i = 0; i < due.length; i += renewMax) this.renew(due.slice(i, i + renewMax));
   }
 
@@ -87,6 +105,11 @@ export class Renewal {
     const sentWallMs = this.runtime.wallMs();
     let limitMs = Number.POSITIVE_INFINITY;
     for (const { attempt } of batch) limitMs = Math.min(limitMs, attempt.leaseMs / 3);
+    for (const turn of batch) {
+      turn.renewMonoMs = Number.POSITIVE_INFINITY;
+      // Most are over only after the limit of this call, which looks after them until then.
+      if (endOf(turn) < sentMonoMs + limitMs) this.schedule(turn);
+    }
     let settled = false;
     const failed = (error: unknown): void => {
       if (settled) return;
@@ -124,7 +147,7 @@ export class Renewal {
     turn.extend(sentMonoMs, sentWallMs);
     turn.doubtful = false;
     // Jitter pulls apart what was taken at once.
-    const periodMs = (turn.attempt.leaseMs / 3) * (1 - this.runtime.random() / 4);
+    const periodMs = (turn.attempt.leaseMs / 3) * (1 - this.runtime.random() / 8);
     turn.renewMonoMs = sentMonoMs + periodMs;
     this.schedule(turn);
   }
@@ -138,4 +161,17 @@ export class Renewal {
     this.schedule(turn);
     emit('lock', { type: 'renewal-failed', lock: name, store: this.store.name, error });
   }
+}
+
+function endOf({ deadlineMonoMs, hold }: Turn): number {
+  return Math.min(deadlineMonoMs, hold.endMonoMs);
+}
+
+/** A third into the lease: what is shorter never causes a command. */
+function firstRenewalMs({ attempt, deadlineMonoMs, startMonoMs }: Turn): number {
+  const { leaseMs } = attempt;
+  const sinceMonoMs = deadlineMonoMs - beliefMs(leaseMs);
+  // A grant made while we waited may be old: then at once.
+  const old = startMonoMs - sinceMonoMs > leaseMs / 12;
+  return old ? startMonoMs : sinceMonoMs + leaseMs / 3;
 }

@@ -118,6 +118,25 @@ describe('loss', () => {
     expect(pending()).toBe(false);
   });
 
+  it('is told in time while a renewal hangs: the end of the hold, and the deadline after a failure', async () => {
+    const { gate, locks, runtime } = setUp();
+    const short = await gate.acquire('short', { leaseMs: 3_000, maxHoldMs: 1_200 });
+    const lease = await gate.acquire('lease', { leaseMs: 3_000 });
+    locks.answersAfter = new Promise(() => undefined);
+    await runtime.advance(1_150);
+    expect(locks.count('renew')).toBeGreaterThan(0);
+    const shortTold = settled(short.lost);
+    const leaseTold = settled(lease.lost);
+    await runtime.advance(49);
+    expect(shortTold()).toBe(false);
+    await runtime.advance(2);
+    expect(shortTold()).toBe(true);
+    await runtime.advance(2_935 - 1_201);
+    expect(leaseTold()).toBe(false);
+    await runtime.advance(10);
+    expect(leaseTold()).toBe(true);
+  });
+
   it('lets the next one of the process in', async () => {
     const { gate, runtime } = setUp();
     await gate.acquire('x', { leaseMs: 1_000, renew: false });

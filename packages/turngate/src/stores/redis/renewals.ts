@@ -44,23 +44,33 @@ export class Renewals {
   }
 
   private async send(kind: RenewalKind, attempts: readonly LockAttempt[]): Promise<LockAnswer[]> {
+    if (!this.bySlot && attempts.length <= keysMax) return await this.sendGroup(kind, attempts);
     const all = new Array<LockAnswer>(attempts.length);
     const sent = this.groups(attempts).map(async (group) => {
-      const args = ['', String(group.length)];
-      const terms: (string | number)[] = [];
-      for (const i of group) {
-        const { name, owner, leaseMs } = attempts[i] as LockAttempt;
-        args.push(kind.key(name));
-        terms.push(owner, leaseMs);
-      }
-      args.push(JSON.stringify(terms));
-      const digits = await runScript(this.driver, kind.script, args, String);
+      const answered = await this.sendGroup(
+        kind,
+        group.map((i) => attempts[i] as LockAttempt),
+      );
       group.forEach((i, at) => {
-        all[i] = answerOf(digits[at]);
+        all[i] = answered[at] as LockAnswer;
       });
     });
     await Promise.all(sent);
     return all;
+  }
+
+  /** One command. */
+  private sendGroup(kind: RenewalKind, group: readonly LockAttempt[]): Promise<LockAnswer[]> {
+    const args = ['', String(group.length)];
+    const terms: (string | number)[] = [];
+    for (const { name, owner, leaseMs } of group) {
+      args.push(kind.key(name));
+      terms.push(owner, leaseMs);
+    }
+    args.push(JSON.stringify(terms));
+    return runScript(this.driver, kind.script, args, (digits) =>
+      Array.from(String(digits), answerOf),
+    );
   }
 
   private groups(attempts: readonly LockAttempt[]): number[][] {
