@@ -37,10 +37,15 @@ onEachDatabase('three processes behind one port', (serverUrl) => {
   async function insist(path: string, body?: unknown, key?: string): Promise<Answer> {
     const headers: Record<string, string> = key === undefined ? {} : { 'idempotency-key': key };
     let answer: Answer | undefined;
-    await until(async () => {
+    const isFinal = async (): Promise<boolean> => {
+      answer = undefined;
       answer = await call(`${shop.base}${path}`, 'POST', body, headers);
       return answer.status < 500 && answer.body.code !== 'REQUEST_IN_PROGRESS';
-    }, leasesMs);
+    };
+    await until(isFinal, leasesMs).catch((cause: unknown) => {
+      const last = `${path}: the last answer was ${answer?.status} ${JSON.stringify(answer?.body)}`;
+      throw new Error(last, { cause });
+    });
     return answer as Answer;
   }
 

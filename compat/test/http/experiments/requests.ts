@@ -222,6 +222,15 @@ export const requestExperiments: readonly Experiment[] = [
     },
   },
   {
+    law: 'L31: a name that can be nobody is 400 too',
+    async run(lab) {
+      const { url } = await lab.app(counting(lab, '/pay'));
+      const expected = { status: 400, code: 'IDEMPOTENCY_SCOPE_INVALID' };
+      const user = 'u'.repeat(256);
+      await refused(lab, `${url}/pay`, { key: 'k', user, body: '{}' }, expected);
+    },
+  },
+  {
     law: 'L19: internal-looking headers of a client mean nothing',
     async run(lab) {
       const { url } = await lab.app(counting(lab, '/pay'));

@@ -39,6 +39,12 @@ const rows = {
     advice:
       'The request has no principal the key could belong to: authenticate, then send it again.',
   },
+  IDEMPOTENCY_SCOPE_INVALID: {
+    outcome: 'not-applied',
+    httpStatus: 400,
+    advice:
+      'What the request says of its principal can be nobody: too long, control characters, blanks around it.',
+  },
   PAYLOAD_INVALID: {
     outcome: 'not-applied',
     httpStatus: 400,

@@ -51,7 +51,8 @@ export function checkScope(scope: unknown): string {
   throw optionError('scope', why, scope);
 }
 
-function partProblem(part: unknown): string | undefined {
+/** Why a value can be no key and no scope, without the value; undefined when it can. */
+export function partProblem(part: unknown): string | undefined {
   if (typeof part !== 'string') return `a string; got ${show(part)}`;
   if (part.trim() === '') return 'not blank';
   if (part !== part.trim()) return 'without white space at either end';

@@ -6,7 +6,13 @@
 import { isTurngateError, TurngateError } from '../core/errors.ts';
 import { fingerprintOf } from '../core/fingerprint.ts';
 import { functionOption } from '../core/option.ts';
-import { checkScope, globalScope, type RecordId, recordIdText } from '../core/record-id.ts';
+import {
+  checkScope,
+  globalScope,
+  partProblem,
+  type RecordId,
+  recordIdText,
+} from '../core/record-id.ts';
 import type { Gate } from '../gate/gate.ts';
 import type { OperationContext } from '../idempotency/declaration.ts';
 import type { Outcome } from '../idempotency/outcome.ts';
@@ -170,7 +176,10 @@ class Layer<Tx, Native> implements HttpLayer<Tx, Native> {
       const message = 'the request has no scope: nobody the key could belong to';
       throw new TurngateError('IDEMPOTENCY_SCOPE_MISSING', message);
     }
-    return checkScope(scope);
+    // A string came out of the request: what is wrong with it is the sender's to hear.
+    const why = typeof scope === 'string' ? partProblem(scope) : undefined;
+    if (why === undefined) return checkScope(scope);
+    throw new TurngateError('IDEMPOTENCY_SCOPE_INVALID', `the scope must be ${why}`);
   }
 
   private async work(entry: Entry, exchange: Exchange<Tx, Native>): Promise<HttpAnswer> {

@@ -17,7 +17,8 @@ import { storedByDefault, storedHeaders } from './response-policy.ts';
 export interface HttpOptions<Native> {
   /**
    * The tenant or principal keys belong to: never the IP address (neighbours behind one NAT would
-   * share keys). Blank or undefined is refused with IDEMPOTENCY_SCOPE_MISSING. Required, unless
+   * share keys). Blank or undefined is refused with IDEMPOTENCY_SCOPE_MISSING, a string over 255
+   * bytes or with control characters with IDEMPOTENCY_SCOPE_INVALID. Required, unless
    * `dangerouslyGlobal` is set.
    */
   readonly scope?: (request: Native) => string | undefined;

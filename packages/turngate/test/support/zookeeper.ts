@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { lookForProgram, servesSessions } from '@turngate/test-servers';
 import { type Client, createClient } from 'node-zookeeper-client';
+import type { ZookeeperClientLike } from '../../src/stores/zookeeper/index.ts';
 import { until } from './clock.ts';
 
 export type { Client } from 'node-zookeeper-client';
@@ -52,7 +53,11 @@ export async function endSession(client: Client, url: string): Promise<void> {
       retries: 0,
     });
     let left = false;
+    let tooLate = false;
     twin.once('connected', () => twin.close());
+    twin.once('expired', () => {
+      tooLate = true;
+    });
     twin.once('disconnected', () => {
       left = true;
     });
@@ -60,7 +65,13 @@ export async function endSession(client: Client, url: string): Promise<void> {
     await until('the twin has gone or the session has', () => left || expired);
     twin.close();
     await until('the client is told', () => expired, 300).catch(() => undefined);
+    // Back just as the session ended, it has a connection on which the server says nothing.
+    if (tooLate && !expired) socketOf(client)?.destroy();
   }
+}
+
+function socketOf(client: Client): { destroy(): unknown } | undefined {
+  return (client as ZookeeperClientLike).connectionManager?.socket;
 }
 
 /** Every path under one. */

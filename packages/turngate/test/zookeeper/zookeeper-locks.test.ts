@@ -1,3 +1,5 @@
+import { once } from 'node:events';
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net';
 import { startProxy, startZookeeper, type TestServer } from '@turngate/test-servers';
 import { afterAll, beforeAll, expect, it } from 'vitest';
 import type { LockAttempt } from '../../src/contract/lock-store.ts';
@@ -45,6 +47,35 @@ function faulty(
       return (...args: any[]) => instead(real, args) || real(...args);
     },
   });
+}
+
+/** A relay that can leave the connections it has open and pass nothing on them, not even their end. */
+async function muteRelay(serverPort: number) {
+  const sockets = new Set<Socket>();
+  const relay = createServer((client) => {
+    const upstream = connect(serverPort, '127.0.0.1');
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from);
+      from.on('error', () => {});
+      from.on('data', (data) => to.write(data));
+      from.on('close', () => to.destroy());
+    }
+  }).listen(0, '127.0.0.1');
+  await once(relay, 'listening');
+  return {
+    port: (relay.address() as AddressInfo).port,
+    mute(): void {
+      for (const socket of sockets) socket.removeAllListeners('data').removeAllListeners('close');
+      for (const socket of sockets) socket.resume();
+    },
+    close(): void {
+      relay.close();
+      for (const socket of sockets) socket.destroy();
+    },
+  };
 }
 
 describeWith('zookeeper', 'ZooKeeper locks', () => {
@@ -119,6 +150,26 @@ describeWith('zookeeper', 'ZooKeeper locks', () => {
     expect(await store.release(held)).toBe('taken');
     expect(await other.inspect('silent')).toMatchObject({ owner: next.owner });
     await other.release(next);
+  });
+
+  it('a connection that stays open while its session ends is given up, and a new session opens', async () => {
+    const relay = await muteRelay(server.port);
+    const make = (): Client => newClient(`127.0.0.1:${relay.port}`, 1_500);
+    const store = zookeeperLocks(make, { answerLimitMs: 500 });
+    ends.push(relay.close, () => store.close());
+    const terms = { leaseMs: 1_000 };
+    const held = attempt('zombie', terms);
+    expect(await store.tryAcquire(held)).toMatchObject({ kind: 'granted' });
+    relay.mute();
+    await until('the session has ended on the server', async () => {
+      return (await pathsUnder(admin, `${root}/zombie`)).length === 0;
+    });
+    const next = attempt('zombie', terms);
+    await until('the store has a new session', async () => {
+      const grant = await store.tryAcquire(next).catch(() => undefined);
+      return grant?.kind === 'granted';
+    });
+    expect(await store.release(next)).toBe('ours');
   });
 
   it('21: on a silent network the handle is lost by its deadline', async () => {

@@ -173,19 +173,30 @@ export class Session {
   /** Commands only: an error answer also proves that the server is there. */
   private call<T>(send: (reply: Reply<T>) => void): Promise<T> {
     const sentMonoMs = this.runtime.monoMs();
-    return this.limited<T>((resolve, reject) => {
+    const ask = (resolve: (value: T) => void, reject: (error: unknown) => void): void =>
       send((error, value) => {
         const lost = isZk(error, zkCode.connectionLoss) || isZk(error, zkCode.sessionExpired);
         if (!lost && sentMonoMs > this.lastHeardMonoMs) this.lastHeardMonoMs = sentMonoMs;
         if (!error) resolve(value as T);
         else if (lost) reject(this.unavailable('the connection was lost', error));
         else reject(error);
+        // The session is dead, and the client was not told: it hears so when it connects again.
+        if (isZk(error, zkCode.sessionExpired)) this.reconnect();
       });
+    return this.limited<T>(ask, () => {
+      // A connection can live on when its session has ended, and the server answers nothing on it.
+      if (this.lastHeardMonoMs < sentMonoMs) this.reconnect();
     });
+  }
+
+  /** What was not answered on this connection ends now; the next one tells whether we live. */
+  private reconnect(): void {
+    if (!this.dead) this.client.connectionManager?.socket?.destroy();
   }
 
   private limited<T>(
     start: (resolve: (value: T) => void, reject: (error: unknown) => void) => unknown,
+    onLate?: () => void,
   ): Promise<T> {
     return new Promise<T>((resolve, reject) => {
       if (this.dead) return reject(this.unavailable('the session has ended'));
@@ -200,9 +211,10 @@ export class Session {
         };
       const cut = settle(reject);
       const { limitMs } = this.options;
-      const timer = this.runtime.timer(limitMs, false, () =>
-        cut(this.unavailable(`no answer within ${limitMs} ms`)),
-      );
+      const timer = this.runtime.timer(limitMs, false, () => {
+        cut(this.unavailable(`no answer within ${limitMs} ms`));
+        onLate?.();
+      });
       this.cuts.add(cut);
       end = start(settle(resolve), cut);
     });
@@ -227,7 +239,7 @@ export class Session {
     this.reconnecting?.cancel();
     this.reconnecting = this.runtime.timer(connectLimitMs, false, () => {
       if (this.dead || this.connected) return;
-      this.client.connectionManager?.socket?.destroy();
+      this.reconnect();
       this.reconnectSoon();
     });
   }
