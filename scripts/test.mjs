@@ -5,7 +5,7 @@
 // is told as unsteady at the end, with its first failure above.
 // The last line is "N passed, N failed" or "N passed, N failed, N skipped".
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { bootstrap } from './lib/bootstrap.mjs';
@@ -55,10 +55,15 @@ async function runVitest(args) {
   const reportFile = join(dir, 'report.json');
   try {
     const vitest = join(root, 'node_modules', 'vitest', 'vitest.mjs');
-    const reporters = ['--reporter=default', '--reporter=json', `--outputFile.json=${reportFile}`];
-    const code = await runNode([vitest, 'run', ...reporters, ...args], testEnvironment());
+    const unhandledFile = join(dir, 'unhandled.json');
+    const unhandledReporter = join(root, 'scripts', 'lib', 'unhandled-reporter.mjs');
+    const reporters = ['default', 'json', unhandledReporter].map((name) => `--reporter=${name}`);
+    const env = { ...testEnvironment(), TURNGATE_UNHANDLED_FILE: unhandledFile };
+    const output = `--outputFile.json=${reportFile}`;
+    const code = await runNode([vitest, 'run', ...reporters, output, ...args], env);
     const results = resultsOf(reportFile, root);
-    return { code, results, counts: countRun(results, code) };
+    const unhandled = existsSync(unhandledFile) ? JSON.parse(readFileSync(unhandledFile)) : [];
+    return { code, results, unhandled, counts: countRun(results, code) };
   } finally {
     rmSync(dir, { recursive: true, force: true });
   }

@@ -36,19 +36,21 @@ export function countOf(results) {
 /**
  * The failed files that run again, alone, and how often all of them must then pass: once when all
  * they did was to give up waiting, which a crowded machine can cause; `lawRounds` times when an
- * assertion failed. None when a file could not be loaded, the run failed beside its tests, or too
- * many files have failed.
+ * assertion failed. None when a file could not be loaded, an error came from elsewhere that no test
+ * has caught, or too many files have failed.
  */
-export function secondChance({ code, results }) {
+export function secondChance({ code, results, unhandled }) {
   const failedFiles = results.filter(({ status }) => status === 'failed');
   const none = { files: [], rounds: 0 };
   if (code !== 1 || failedFiles.length === 0 || failedFiles.some(isBroken)) return none;
   if (failedFiles.length > filesAgainMax) return none;
+  const files = failedFiles.map(({ name }) => name);
+  if (unhandled.some((file) => !files.includes(file))) return none;
   const failures = failedFiles.flatMap(({ tests }) => tests.filter(isFailed));
   const onlyLate = failures.every(({ failureMessages }) =>
     failureMessages.every((text) => waited.test(text)),
   );
-  return { files: failedFiles.map(({ name }) => name), rounds: onlyLate ? 1 : lawRounds };
+  return { files, rounds: onlyLate ? 1 : lawRounds };
 }
 
 /** A file that could not be loaded has failed without a single failed test. */

@@ -13,29 +13,38 @@ const file = (name, ...tests) => {
 
 const none = { files: [], rounds: 0 };
 
+const chance = (code, results, unhandled = []) => secondChance({ code, results, unhandled });
+
 describe('which files run again', () => {
   it('once, those that only gave up waiting', () => {
     const timedOut = failedBy('Error: Test timed out in 120000ms.\nIf this is');
     const results = [file('a', passed, late), file('b', passed), file('c', timedOut)];
-    assert.deepEqual(secondChance({ code: 1, results }), { files: ['a', 'c'], rounds: 1 });
+    assert.deepEqual(chance(1, results), { files: ['a', 'c'], rounds: 1 });
   });
 
   it('three times, when an assertion failed in any of them', () => {
     const expected = (...files) => ({ files, rounds: 3 });
     const two = [file('a', late), file('b', lost)];
-    assert.deepEqual(secondChance({ code: 1, results: two }), expected('a', 'b'));
-    assert.deepEqual(secondChance({ code: 1, results: [file('a', late, lost)] }), expected('a'));
+    assert.deepEqual(chance(1, two), expected('a', 'b'));
+    assert.deepEqual(chance(1, [file('a', late, lost)]), expected('a'));
   });
 
   it('none when a file could not be loaded, and none when many have failed', () => {
-    assert.deepEqual(secondChance({ code: 1, results: [file('a', late), file('broken')] }), none);
+    assert.deepEqual(chance(1, [file('a', late), file('broken')]), none);
     const four = ['a', 'b', 'c', 'd'].map((name) => file(name, late));
-    assert.deepEqual(secondChance({ code: 1, results: four }), none);
+    assert.deepEqual(chance(1, four), none);
+  });
+
+  it('none when an error that nobody caught came from another file', () => {
+    const results = [file('a', late), file('b', passed)];
+    assert.deepEqual(chance(1, results, ['a']), { files: ['a'], rounds: 1 });
+    assert.deepEqual(chance(1, results, ['a', 'b']), none);
+    assert.deepEqual(chance(1, results, [null]), none);
   });
 
   it('none when nothing has failed, or nothing that is a test', () => {
-    assert.deepEqual(secondChance({ code: 0, results: [file('a', passed)] }), none);
-    assert.deepEqual(secondChance({ code: 1, results: [file('a', passed)] }), none);
+    assert.deepEqual(chance(0, [file('a', passed)]), none);
+    assert.deepEqual(chance(1, [file('a', passed)]), none);
   });
 });
 

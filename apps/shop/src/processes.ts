@@ -37,6 +37,9 @@ export async function startProcesses(
   env: Record<string, string>,
   say: (line: string) => void,
 ): Promise<Processes> {
+  // They accept by themselves. Passed on by this process, a connection is lost without an end when
+  // the one it was meant for dies before it says that it has it.
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   let news: WorkerNews | undefined;
   let stopping = false;
   const fork = (): Worker => {

@@ -1,5 +1,7 @@
 /** Three processes behind one port, on every database, with locks in Redis: killed one after another. */
+
 import { mkdtempSync, rmSync } from 'node:fs';
+import { Agent, get } from 'node:http';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from 'vitest';
@@ -14,6 +16,22 @@ import {
   type ShopProcess,
   spawnThree,
 } from './support/shop.ts';
+
+/** One request on a connection of its own. */
+function ask(url: string): Promise<'answered' | 'broken' | 'silent'> {
+  return new Promise((resolve) => {
+    const request = get(url, { agent: new Agent({ keepAlive: false }), timeout: 10_000 });
+    request.on('response', (response) => {
+      response.resume();
+      response.on('end', () => resolve('answered')).on('error', () => resolve('broken'));
+    });
+    request.on('timeout', () => {
+      resolve('silent');
+      request.destroy();
+    });
+    request.on('error', () => setTimeout(resolve, 10, 'broken')); // Nobody may listen for a moment.
+  });
+}
 
 /** A lock of a killed process ends with its lease of 30 s, and three are killed: one may wait for all. */
 const leasesMs = 3 * 30_000 + 30_000;
@@ -30,8 +48,21 @@ onEachDatabase('three processes behind one port', (serverUrl) => {
     rmSync(dataDir, { recursive: true, force: true, maxRetries: 50, retryDelay: 100 });
   });
 
-  const workers = (): number[] =>
-    [...shop.said().matchAll(/process (\d+) listens/g)].map(([, pid]) => Number(pid));
+  const told = (what: 'listens' | 'ended'): number[] =>
+    [...shop.said().matchAll(new RegExp(`process (\\d+) ${what}`, 'g'))].map(([, pid]) =>
+      Number(pid),
+    );
+  const living = (): number[] => {
+    const ended = new Set(told('ended'));
+    return told('listens').filter((pid) => !ended.has(pid));
+  };
+
+  /** Kills it and waits for the one that comes in its place. */
+  async function kill(pid: number): Promise<void> {
+    const born = told('listens').length;
+    process.kill(pid, 'SIGKILL');
+    await until(async () => told('listens').length > born && !living().includes(pid));
+  }
 
   /** Asks again until there is an answer: a killed process may have been at it. */
   async function insist(path: string, body?: unknown, key?: string): Promise<Answer> {
@@ -49,8 +80,21 @@ onEachDatabase('three processes behind one port', (serverUrl) => {
     return answer as Answer;
   }
 
+  it('every connection is answered or ends, whichever process is killed', async () => {
+    let killed = 0;
+    const ends = { answered: 0, broken: 0, silent: 0 };
+    const asking = flood(24, 24, async () => {
+      while (killed < 6) ends[await ask(`${shop.base}/healthz`)]++;
+    });
+    const kills = async (): Promise<void> => {
+      for (; killed < 6; killed++) await kill(living().at(-1) as number);
+    };
+    await Promise.all([asking, kills()]);
+    expect(ends.answered).toBeGreaterThan(0);
+    expect(ends.silent).toBe(0);
+  });
+
   it('stays clean through kill -9 of every process, and each comes back', async () => {
-    expect(workers()).toHaveLength(3);
     const skuId = await makeSku(shop.base, 40);
     const saleId = await makeSku(shop.base, 20);
     const activity = { activityId: 'sale', skuId: saleId, units: 20, perUser: 1 };
@@ -65,14 +109,14 @@ onEachDatabase('three processes behind one port', (serverUrl) => {
       done++;
       return { orderNo: made.body.orderNo as string, bought, paid };
     });
-    for (const pid of workers()) {
-      const before = done;
-      const born = workers().length;
-      await until(async () => done >= before + 20 || done === 200, leasesMs);
-      process.kill(pid, 'SIGKILL');
-      await until(async () => workers().length > born);
-    }
-    const answers = await storm;
+    const kills = async (): Promise<void> => {
+      for (const pid of living()) {
+        const before = done;
+        await until(async () => done >= before + 20 || done === 200, leasesMs);
+        await kill(pid);
+      }
+    };
+    const [answers] = await Promise.all([storm, kills()]);
     expect(new Set(answers.map(({ orderNo }) => orderNo)).size).toBe(100);
     const paid = new Set(
       answers.flatMap(({ orderNo, paid: { status } }) => (status === 200 ? [orderNo] : [])),

@@ -151,7 +151,7 @@ export interface Answer {
   readonly body: any;
 }
 
-/** One HTTP call; a body is sent as JSON. */
+/** One HTTP call, which no call of a service outlives; a body is sent as JSON. */
 export async function call(
   url: string,
   method = 'GET',
@@ -163,6 +163,7 @@ export async function call(
   const response = await fetch(url, {
     method,
     headers: { ...json, ...headers },
+    signal: AbortSignal.timeout(90_000),
     ...(body === undefined ? {} : { body: payload }),
   });
   const text = await response.text();
