@@ -58,7 +58,9 @@ export class Renewal {
     leaveSlot(turn);
     const endMonoMs = endOf(turn);
     const ring = this.ringOf(turn.attempt.leaseMs);
-    if (turn.renewMonoMs + ring.slotMs < endMonoMs) {
+    // In doubt each try counts, and an old grant is due at once: these are no slot late.
+    const urgent = turn.doubtful || turn.renewMonoMs <= turn.startMonoMs;
+    if (!urgent && turn.renewMonoMs + ring.slotMs < endMonoMs) {
       this.ends.remove(turn);
       ring.add(turn);
     } else {
@@ -67,11 +69,12 @@ export class Renewal {
   }
 
   /**
-   * Slots as long as the power of two at or below a 32nd of the lease: few kinds however many
-   * leases there are, and neighbours share a batch.
+   * Slots as long as the power of two at or below an eighth of the lease: few kinds however many
+   * leases there are. Waking up and sending cost more than renewing, so neighbours share both; who is
+   * an eighth late still has half of its lease for further tries.
    */
   private ringOf(leaseMs: number): RenewalRing {
-    const exponent = 31 - Math.clz32(Math.max(1, leaseMs / 32));
+    const exponent = 31 - Math.clz32(Math.max(1, leaseMs / 8));
     let ring = this.rings[exponent];
     if (ring === undefined) {
       const renew = (due: readonly Turn[], nowMs: number): void => this.renewDue(due, nowMs);

@@ -68,9 +68,10 @@ export class Renewals {
       terms.push(owner, leaseMs);
     }
     args.push(JSON.stringify(terms));
-    return runScript(this.driver, kind.script, args, (digits) =>
-      Array.from(String(digits), answerOf),
-    );
+    return runScript(this.driver, kind.script, args, (digits) => {
+      const text = String(digits);
+      return group.map((_, i) => answerOf(text[i]));
+    });
   }
 
   private groups(attempts: readonly LockAttempt[]): number[][] {
