@@ -1,4 +1,4 @@
-/** `npm run load`: four schemes, from 500 to 5,000 requests a second, on PostgreSQL and MariaDB. */
+/** `npm run load`: four schemes, from 500 to 10,000 requests a second, on PostgreSQL and MariaDB. */
 import { type ChildProcess, fork } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';

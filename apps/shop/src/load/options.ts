@@ -13,12 +13,16 @@ export interface LoadOptions {
 
 export const help = `npm run load -- [options]
 
-  --rates 500,1000,…    requests a second, one step each (default 500,1000,2000,3000,4000,5000)
+  --rates 500,1000,…    requests a second, one step each (default 500,1000,2000,3000,4000,5000,7500,10000:
+                        the last two find the ceiling where 5,000 a second are no load)
   --seconds N           length of a step, 1 to 60 (default 5)
   --databases a,b       postgres, mariadb (default: both; mariadb needs its server installed)
   --quick               500, 2000 and 5000 for 2 seconds each
   --write               write docs/load.md and docs/load.svg
 `;
+
+const quickRates = '500,2000,5000';
+const allRates = '500,1000,2000,3000,4000,5000,7500,10000';
 
 /** Undefined when help was asked for. @throws RangeError naming the option */
 export function readOptions(args: readonly string[]): LoadOptions | undefined {
@@ -35,7 +39,7 @@ export function readOptions(args: readonly string[]): LoadOptions | undefined {
   });
   if (values.help) return undefined;
   const { quick = false, write = false } = values;
-  const rates = list(values.rates ?? (quick ? '500,2000,5000' : '500,1000,2000,3000,4000,5000'));
+  const rates = list(values.rates ?? (quick ? quickRates : allRates));
   for (const rate of rates) integer('--rates', rate, 1, 20_000);
   const databases = (values.databases ?? 'postgres,mariadb').split(',');
   for (const name of databases) {
