@@ -176,9 +176,10 @@ class Layer<Tx, Native> implements HttpLayer<Tx, Native> {
       const message = 'the request has no scope: nobody the key could belong to';
       throw new TurngateError('IDEMPOTENCY_SCOPE_MISSING', message);
     }
+    if (typeof scope !== 'string') return checkScope(scope);
     // A string came out of the request: what is wrong with it is the sender's to hear.
-    const why = typeof scope === 'string' ? partProblem(scope) : undefined;
-    if (why === undefined) return checkScope(scope);
+    const why = partProblem(scope);
+    if (why === undefined) return scope;
     throw new TurngateError('IDEMPOTENCY_SCOPE_INVALID', `the scope must be ${why}`);
   }
 
