@@ -137,6 +137,39 @@ export const lockMutexLaws: readonly LockLaw[] = [
     },
   },
   {
+    name: 'of 90 names asked for in one tick each gets an answer of its own, and so when let go',
+    async prove(target) {
+      const store = await target.open();
+      const mine = Array.from({ length: 90 }, (_, i) =>
+        attemptAt(freshName(), longMs - i, i % 4 === 0 ? { fences: 3 } : {}),
+      );
+      const others = mine.filter((_, i) => i % 3 === 0).map(({ name }) => attemptAt(name));
+      for (const other of others) await take(store, other);
+      const grants = await Promise.all(mine.map((attempt) => store.tryAcquire(attempt)));
+      const kinds = grants.map(({ kind }) => kind);
+      assert.deepEqual(
+        kinds,
+        mine.map((_, i) => (i % 3 === 0 ? 'held' : 'granted')),
+      );
+      for (const [i, { name, owner, leaseMs }] of mine.entries()) {
+        const state = await store.inspect(name);
+        const holder = i % 3 === 0 ? others[i / 3]?.owner : owner;
+        assert.equal(state?.owner, holder);
+        assert.ok((state?.remainingMs ?? 0) <= (i % 3 === 0 ? longMs : leaseMs));
+        const grant = grants[i];
+        if (grant?.kind === 'granted') assert.equal(grant.fence, state?.fence);
+      }
+      const answers = await Promise.all(mine.map((attempt) => store.release(attempt)));
+      assert.deepEqual(
+        answers,
+        mine.map((_, i) => (i % 3 === 0 ? 'taken' : 'ours')),
+      );
+      for (const other of others) assert.equal(await store.release(other), 'ours');
+      const late = await Promise.all(mine.map((attempt) => store.release(attempt)));
+      assert.ok(late.every((answer) => answer === 'expired'));
+    },
+  },
+  {
     name: 'a renewal pushes the lease out from now and keeps the fence',
     async prove(target) {
       const store = await target.open();

@@ -94,3 +94,22 @@ for (const [kind, connect] of Object.entries(kinds)) {
     });
   });
 }
+
+describe('a client that does not know it talks to a node of a cluster', () => {
+  it('has many names of one tick answered slot by slot, each with its own answer', async () => {
+    const store = redisLocks(ioredis(cluster.nodes[0]!.url), { prefix: freshPrefix() });
+    const mine: LockAttempt[] = [];
+    for (let i = 0; mine.length < 40; i++) {
+      const attempt = attemptAt(`behind a proxy ${i}`);
+      const tried = await store.tryAcquire(attempt).catch((error: Error) => error);
+      if (!(tried instanceof Error)) mine.push(attempt);
+    }
+    const all = (work: (attempt: LockAttempt) => Promise<unknown>) => Promise.all(mine.map(work));
+    expect(new Set(await all((attempt) => store.release(attempt)))).toEqual(new Set(['ours']));
+    const grants = (await all((attempt) => store.tryAcquire(attempt))) as LockGranted[];
+    expect(grants.every(({ kind }) => kind === 'granted')).toBe(true);
+    expect(await store.renew(mine)).toEqual(mine.map(() => 'ours'));
+    expect(new Set(await all((attempt) => store.release(attempt)))).toEqual(new Set(['ours']));
+    store.close();
+  });
+});

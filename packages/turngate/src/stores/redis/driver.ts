@@ -25,6 +25,11 @@ export interface RedisDriver {
   readonly cluster: boolean;
   /** Do commands of one tick follow each other on one connection, so that WAIT means the last? */
   readonly ordered: boolean;
+  /**
+   * How many locks a command should be about at most. A client that writes each command at once does
+   * well with several: the server works on the first while we make the next.
+   */
+  readonly locksPerCommand: number;
   /** Put before every key and channel by whoever configured the client. */
   readonly keyPrefix: string;
   /** Does the client put `keyPrefix` before the keys of a script by itself? */

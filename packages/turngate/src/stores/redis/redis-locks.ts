@@ -11,11 +11,14 @@ import type {
   LockStore,
 } from '../../contract/lock-store.ts';
 import type { Runtime } from '../../runtime/runtime.ts';
+import { Batch, type Traffic } from './batch.ts';
 import type { RedisDriver } from './driver.ts';
 import { Inbox, type OnPush } from './inbox.ts';
 import { LockKeys } from './keys.ts';
-import { answerOf, Renewals } from './renewals.ts';
+import { Releases, Tries, type Try } from './mutex.ts';
+import { Renewals } from './renewals.ts';
 import { type Replicas, ReplicaWait } from './replicas.ts';
+import { answerOf, toGrant } from './replies.ts';
 import { runScript } from './run-script.ts';
 import * as lua from './scripts.generated.ts';
 import { warnOfEviction } from './warnings.ts';
@@ -51,6 +54,8 @@ export class RedisLocks implements LockStore {
   private readonly driver: RedisDriver;
   private readonly keys: LockKeys;
   private readonly inbox: Inbox | undefined;
+  private readonly tries: Batch<Try, LockGrant>;
+  private readonly releases: Batch<LockAttempt, LockAnswer>;
   private readonly renewals: Renewals;
   private readonly replicas: ReplicaWait | undefined;
   private warned = false;
@@ -58,6 +63,9 @@ export class RedisLocks implements LockStore {
   constructor({ driver, runtime, prefix, wakeup, replicas }: RedisLocksParts) {
     this.driver = driver;
     this.keys = new LockKeys(driver.prefixesKeys ? prefix : driver.keyPrefix + prefix);
+    const traffic: Traffic = { underWay: 0 };
+    this.tries = new Batch(driver, traffic, new Tries(driver, this.keys));
+    this.releases = new Batch(driver, traffic, new Releases(driver, this.keys));
     this.renewals = new Renewals(driver);
     if (replicas !== undefined) this.replicas = new ReplicaWait(driver, replicas);
     if (wakeup === 'push') {
@@ -81,15 +89,14 @@ export class RedisLocks implements LockStore {
   tryAcquire(attempt: LockAttempt): Promise<LockGrant> {
     if (!this.warned) this.warnOnce();
     const { inbox } = this;
-    if (inbox === undefined || attempt.queueMs === undefined)
-      return this.send(attempt, '', toGrant);
+    if (inbox === undefined || attempt.queueMs === undefined) return this.send(attempt, '');
     const address = inbox.givenAddress;
-    if (address !== '') return this.send(attempt, address, toGrant);
+    if (address !== '') return this.send(attempt, address);
     const listen = (grant: LockGrant): LockGrant | Promise<LockGrant> =>
       grant.kind === 'granted' ? grant : this.tryListening(attempt, grant, inbox);
-    if (this.replicas !== undefined) return this.send(attempt, '', toGrant).then(listen);
+    if (this.replicas !== undefined) return this.send(attempt, '').then(listen);
     // Not a second promise: most processes never wait, and all their grants come this way.
-    return this.send(attempt, '', (reply) => listen(toGrant(reply)));
+    return this.send(attempt, '', listen);
   }
 
   /** The try that counts is the one after the subscription: before it a grant was not heard. */
@@ -99,7 +106,7 @@ export class RedisLocks implements LockStore {
     inbox: Inbox,
   ): Promise<LockGrant> {
     if (!(await inbox.open())) return refused;
-    return await this.send(attempt, inbox.givenAddress, toGrant);
+    return await this.send(attempt, inbox.givenAddress);
   }
 
   async renew(attempts: readonly LockAttempt[]): Promise<readonly LockAnswer[]> {
@@ -116,14 +123,11 @@ export class RedisLocks implements LockStore {
     );
   }
 
-  release({ name, owner, share }: LockAttempt): Promise<LockAnswer> {
-    if (share !== undefined) {
-      const args = ['', '5', ...this.keys.shares(name), owner];
-      return runScript(this.driver, lua.shareReleaseScript, args, answerOf);
-    }
-    const [lock, queue, waiters, fence] = this.keys.mutex(name);
-    const args = ['', '4', lock, queue, waiters, fence, owner];
-    return runScript(this.driver, lua.releaseScript, args, answerOf);
+  release(attempt: LockAttempt): Promise<LockAnswer> {
+    const { name, owner, share } = attempt;
+    if (share === undefined) return this.releases.ask(attempt);
+    const args = ['', '5', ...this.keys.shares(name), owner];
+    return runScript(this.driver, lua.shareReleaseScript, args, answerOf);
   }
 
   async pass(
@@ -196,21 +200,21 @@ export class RedisLocks implements LockStore {
   private send(
     attempt: LockAttempt,
     address: string,
-    toAnswer: (reply: unknown) => LockGrant | Promise<LockGrant>,
+    onGrant: Try['onGrant'] = asItIs,
   ): Promise<LockGrant> {
-    const { name, owner, leaseMs, share, fences = 1, queueMs = 0 } = attempt;
+    const { name, share } = attempt;
     let granted: Promise<LockGrant>;
     if (share === undefined) {
-      // Written out: this is the hottest path there is.
-      const [lock, queue, waiters, fence] = this.keys.mutex(name);
-      const args = ['', '4', lock, queue, waiters, fence, owner];
-      args.push(String(leaseMs), String(fences), String(queueMs), address);
-      granted = runScript(this.driver, lua.tryScript, args, toAnswer);
+      const ask = { attempt, address, onGrant };
+      // WAIT counts what was sent before it on the connection: the try must have left.
+      granted = this.replicas === undefined ? this.tries.ask(ask) : this.tries.alone(ask);
     } else {
       const { take, limit, urgent } = share;
       const size = [String(take), String(limit), urgent ? '1' : '0'];
       const args = ['', '5', ...this.keys.shares(name), ...termsOf(attempt, address), ...size];
-      granted = runScript(this.driver, lua.shareTryScript, args, toAnswer);
+      granted = runScript(this.driver, lua.shareTryScript, args, (reply) =>
+        onGrant(toGrant(reply)),
+      );
     }
     if (this.replicas === undefined) return granted;
     return this.replicas.after(granted, () => this.release(attempt));
@@ -229,9 +233,4 @@ function termsOf(
   return [owner, String(leaseMs), String(fences), String(queueMs), inbox];
 }
 
-/** A fence is above zero; zero and below is what is left of somebody's lease. */
-function toGrant(reply: unknown): LockGrant {
-  const number = Number(reply);
-  if (number > 0) return { kind: 'granted', fence: BigInt(number) };
-  return { kind: 'held', remainingMs: -number };
-}
+const asItIs: Try['onGrant'] = (grant) => grant;

@@ -18,7 +18,8 @@ import { driverOf, type RedisClient } from './clients.ts';
 import type { RedisDriver } from './driver.ts';
 import { checkPrefix, LockKeys } from './keys.ts';
 import { poll, type Votes } from './quorum.ts';
-import { answerOf, Renewals } from './renewals.ts';
+import { Renewals } from './renewals.ts';
+import { answerOf } from './replies.ts';
 import { runScript } from './run-script.ts';
 import * as lua from './scripts.generated.ts';
 

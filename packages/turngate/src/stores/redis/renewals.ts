@@ -3,17 +3,11 @@ import type { LockAnswer, LockAttempt } from '../../contract/lock-store.ts';
 import type { RedisDriver, Script } from './driver.ts';
 import { tagOf } from './keys.ts';
 import { isCrossSlot, redisError } from './redis-error.ts';
+import { answerOf } from './replies.ts';
 import { runScript } from './run-script.ts';
 
 /** 128 keys keep the server busy for less than half a millisecond. */
 const keysMax = 128;
-
-const answers: readonly LockAnswer[] = ['ours', 'expired', 'taken'];
-
-/** The answer behind the digit a script gives. */
-export function answerOf(digit: unknown): LockAnswer {
-  return answers[Number(digit)] as LockAnswer;
-}
 
 /** One kind of lock: its renewal script and where its state lies. */
 export interface RenewalKind {

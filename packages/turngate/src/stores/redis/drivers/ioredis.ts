@@ -61,15 +61,16 @@ export function ioredisDriver(given: IoredisLike): RedisDriver {
     name: 'ioredis',
     cluster,
     ordered: !cluster,
+    locksPerCommand: 16,
     keyPrefix: String(keyPrefix),
     prefixesKeys: true,
     script(command, args) {
-      cork();
+      cork(args);
       if (send !== undefined) return send(command, args);
       return command === 'EVALSHA' ? client.evalsha(...args) : client.eval(...args);
     },
     command(name, args) {
-      cork();
+      cork(args);
       return send === undefined ? client.call(name, ...args) : send(name, args);
     },
     subscribe: (channel, events) =>
@@ -82,22 +83,27 @@ export function ioredisDriver(given: IoredisLike): RedisDriver {
 /** More would leave the server idle while we write and us idle while it answers. */
 const commandsPerWrite = 32;
 
+/** A command for many locks is a write's worth by itself: the server starts on it while we go on. */
+const argsOfMany = 64;
+
 /**
  * The first command of a tick corks the socket, the end of the tick uncorks it: the commands of one
  * tick leave in few writes. While nothing is under way a command leaves at once, so that a lone one
  * pays nothing. Not ioredis' auto-pipelining, which costs it a turn of the event loop.
  */
-function corkPerTick(inner: Inner): () => void {
+function corkPerTick(inner: Inner): (args: readonly string[]) => void {
   let corked: Corkable | undefined;
   let commands = 0;
   const uncork = (stream: Corkable): void => {
     if (corked === stream) corked = undefined;
     stream.uncork();
   };
-  return () => {
+  return ({ length }) => {
     const { stream } = inner;
     if (stream == null) return;
-    if (corked !== stream) {
+    if (length >= argsOfMany) {
+      if (corked === stream) uncork(stream);
+    } else if (corked !== stream) {
       if (inner.commandQueue?.length === 0) return;
       corked = stream;
       commands = 0;

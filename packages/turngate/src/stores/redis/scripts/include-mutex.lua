@@ -43,6 +43,9 @@ end
 
 -- Returns the fence, or 0 and below: what is left of somebody's lease, negated.
 local function try(owner, lease, fences, queue_ms, inbox)
+  if redis.call('EXISTS', LOCK, QUEUE) == 0 then
+    return grant(owner, lease, tonumber(fences))
+  end
   local held, left = redis.call('GET', LOCK), nil
   if held then
     if string.sub(held, 17) == owner then

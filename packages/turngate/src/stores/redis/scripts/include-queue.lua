@@ -13,9 +13,13 @@ end
 
 -- Reserves `count` fences and returns the first. Server time carries it over a lost counter.
 local function mint(counter, count)
-  local fence = math.max((tonumber(redis.call('GET', counter)) or 0) + 1, now_us)
-  redis.call('SET', counter, digits(fence + count - 1))
-  return fence
+  -- A number handed over as such keeps all its digits.
+  local last = tonumber(redis.call('GETSET', counter, now_us + count - 1) or 0)
+  if last < now_us then
+    return now_us
+  end
+  redis.call('SET', counter, last + count)
+  return last + 1
 end
 
 -- Tells an inbox: fence (16 digits, 0 for "ask") and owner. Returns how many heard it. Whoever may

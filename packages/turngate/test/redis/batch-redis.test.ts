@@ -1,0 +1,146 @@
+import { startRedis } from '@turngate/test-servers';
+import { expect, it } from 'vitest';
+import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
+import { isTurngateError } from '../../src/core/errors.ts';
+import { createGate } from '../../src/index.ts';
+import { systemRuntime } from '../../src/runtime/runtime.ts';
+import { memory } from '../../src/stores/memory/index.ts';
+import { type ClosableLockStore, redisLocks } from '../../src/stores/redis/index.ts';
+import { LockKeys } from '../../src/stores/redis/keys.ts';
+import { describeWith, serverUrl } from '../support/servers.ts';
+import { clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
+
+const attemptAt = (name: string, more: Partial<LockAttempt> = {}): LockAttempt => ({
+  name,
+  owner: systemRuntime.randomId(),
+  leaseMs: 60_000,
+  queueMs: 5_000,
+  ...more,
+});
+
+const many = (count: number, name: string): LockAttempt[] =>
+  Array.from({ length: count }, (_, i) => attemptAt(`${name} ${i}`));
+
+const askAll = (store: ClosableLockStore, attempts: readonly LockAttempt[]) =>
+  Promise.all(attempts.map((attempt) => store.tryAcquire(attempt)));
+
+const releaseAll = (store: ClosableLockStore, attempts: readonly LockAttempt[]) =>
+  Promise.all(attempts.map((attempt) => store.release(attempt)));
+
+for (const [kind, connect] of Object.entries(clientKinds)) {
+  describeWith('redis', `many locks in one tick, ${kind}`, () => {
+    const prefix = freshPrefix();
+    const open = async (url = serverUrl('redis')): Promise<ClosableLockStore> => {
+      const store = redisLocks(await connect(url), { prefix });
+      endAfter(() => store.close());
+      return store;
+    };
+
+    /** How many scripts the server ran meanwhile. */
+    async function scriptsDuring(url: string, work: () => Promise<unknown>): Promise<number> {
+      const admin = ioredis(url);
+      const scripts = async (): Promise<number> => {
+        const stats = await admin.info('commandstats');
+        return Number(/cmdstat_evalsha:calls=(\d+)/.exec(stats)?.[1] ?? 0);
+      };
+      const before = await scripts();
+      await work();
+      return (await scripts()) - before;
+    }
+
+    it('320 tries and 320 releases are 42 commands at most', async () => {
+      const own = await startRedis();
+      endAfter(() => own.stop());
+      const store = await open(own.url);
+      const attempts = many(320, 'few');
+      await store.release(attemptAt('warm'));
+      const scripts = await scriptsDuring(own.url, async () => {
+        const grants = await askAll(store, attempts);
+        expect(grants.every((grant) => grant.kind === 'granted')).toBe(true);
+        expect(new Set(await releaseAll(store, attempts))).toEqual(new Set(['ours']));
+      });
+      expect(scripts).toBeLessThanOrEqual(42);
+      expect(await ioredis(own.url).keys('*lock:*')).toEqual([]);
+    });
+
+    it('one of the names failing fails alone, whatever its place', async () => {
+      const store = await open();
+      const admin = ioredis(serverUrl('redis'));
+      for (const broken of [0, 1, 7, 19]) {
+        const attempts = many(20, `broken ${broken}`);
+        const { name } = attempts[broken] as LockAttempt;
+        const key = new LockKeys(prefix).lock(name);
+        await admin.hset(key, 'some', 'thing');
+        const tried = await Promise.allSettled(attempts.map((a) => store.tryAcquire(a)));
+        const failed = tried.flatMap((result, i) => (result.status === 'rejected' ? [i] : []));
+        expect(failed).toEqual([broken]);
+        const freed = await Promise.allSettled(attempts.map((a) => store.release(a)));
+        const stuck = freed.flatMap((result, i) =>
+          result.status === 'rejected' || result.value !== 'ours' ? [i] : [],
+        );
+        expect(stuck).toEqual([broken]);
+        await admin.del(key);
+      }
+    });
+
+    it('whoever waits for one of them is served by the release', async () => {
+      const [here, there] = [await open(), await open()];
+      const holders = many(20, 'served');
+      await askAll(here, holders);
+      const waiters = many(20, 'served');
+      const grants = await askAll(there, waiters);
+      expect(grants.every((grant) => grant.kind === 'held')).toBe(true);
+      const heard = waiters.map(
+        (waiter) =>
+          new Promise<LockGranted | undefined>((resolve) => void there.watch?.(waiter, resolve)),
+      );
+      expect(new Set(await releaseAll(here, holders))).toEqual(new Set(['ours']));
+      for (const [i, granted] of (await Promise.all(heard)).entries()) {
+        const state = await here.inspect(`served ${i}`);
+        expect(state).toMatchObject({ owner: waiters[i]?.owner, fence: granted?.fence });
+      }
+      await releaseAll(there, waiters);
+    });
+
+    it('with memory exhausted each is refused before anything was done, and all can be let go', async () => {
+      const full = await startRedis({ args: ['--maxmemory-policy', 'noeviction'] });
+      endAfter(() => full.stop());
+      const operator = ioredis(full.url);
+      const store = await open(full.url);
+      const held = many(20, 'held');
+      await askAll(store, held);
+      await operator.config('SET', 'maxmemory', '1');
+      const tried = await Promise.allSettled(many(20, 'new').map((a) => store.tryAcquire(a)));
+      for (const result of tried) {
+        expect(result).toMatchObject({
+          status: 'rejected',
+          reason: { code: 'STORE_UNAVAILABLE', outcome: 'not-applied', retryAfterMs: 250 },
+        });
+      }
+      expect(new Set(await releaseAll(store, held))).toEqual(new Set(['ours']));
+      expect(await operator.keys('*lock:*')).toEqual([]);
+    });
+
+    it('a connection cut in the middle leaves no lock without a holder', async () => {
+      const own = await startRedis();
+      endAfter(() => own.stop());
+      const admin = ioredis(own.url);
+      const locks = await open(own.url);
+      const gate = createGate({ records: memory(), locks });
+      const ends: string[] = [];
+      for (let round = 0; round < 20; round++) {
+        const asked = Array.from({ length: 60 }, (_, i) =>
+          gate.acquire(`cut ${round} ${i}`, { waitMs: 5_000 }).then(
+            (lock) => lock.release(),
+            (error: unknown) => (isTurngateError(error, 'STORE_UNAVAILABLE') ? 'failed' : 'odd'),
+          ),
+        );
+        await admin.call('CLIENT', 'KILL', 'TYPE', 'normal', 'SKIPME', 'yes');
+        ends.push(...(await Promise.all(asked)));
+      }
+      expect(ends).not.toContain('odd');
+      expect(ends).toContain('released');
+      await expect.poll(() => admin.keys('*lock:*'), { timeout: 20_000 }).toEqual([]);
+    });
+  });
+}
