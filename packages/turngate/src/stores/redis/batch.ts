@@ -50,7 +50,10 @@ export class Batch<Ask, Answer> {
     return new Promise((resolve, reject) => {
       const waiting = this.waiting.push({ ask, resolve, reject });
       if (waiting === 1) process.nextTick(this.send);
-      else if (waiting === this.driver.locksPerCommand) this.send();
+      else if (waiting === this.driver.locksPerCommand) {
+        this.send();
+        this.driver.flush();
+      }
     });
   }
 

@@ -46,6 +46,8 @@ export interface RedisDriver {
    * @param key where it belongs in a cluster; for a command without a key left out
    */
   command(name: string, args: string[], key?: string): Promise<unknown>;
+  /** Lets go of what was sent in this tick, instead of at its end: the server starts on it. */
+  flush(): void;
   /**
    * Listens to one channel on a connection of its own, opened now and kept up; returns its end. Ends
    * by itself with the client.

@@ -55,7 +55,7 @@ export function ioredisDriver(given: IoredisLike): RedisDriver {
   const inner = given as unknown as Inner;
   const cluster = inner.isCluster === true;
   const keyPrefix = inner.options.keyPrefix ?? inner.options.redisOptions?.keyPrefix ?? '';
-  const cork = cluster ? () => {} : corkPerTick(inner);
+  const { cork, flush } = cluster ? noCork : corkPerTick(inner);
   const send = cluster ? undefined : directSend(inner, String(keyPrefix));
   return {
     name: 'ioredis',
@@ -65,14 +65,15 @@ export function ioredisDriver(given: IoredisLike): RedisDriver {
     keyPrefix: String(keyPrefix),
     prefixesKeys: true,
     script(command, args) {
-      cork(args);
+      cork();
       if (send !== undefined) return send(command, args);
       return command === 'EVALSHA' ? client.evalsha(...args) : client.eval(...args);
     },
     command(name, args) {
-      cork(args);
+      cork();
       return send === undefined ? client.call(name, ...args) : send(name, args);
     },
+    flush,
     subscribe: (channel, events) =>
       cluster
         ? subscribeOnCluster(client, channel, events)
@@ -83,38 +84,40 @@ export function ioredisDriver(given: IoredisLike): RedisDriver {
 /** More would leave the server idle while we write and us idle while it answers. */
 const commandsPerWrite = 32;
 
-/** A command for many locks is a write's worth by itself: the server starts on it while we go on. */
-const argsOfMany = 64;
-
 /**
  * The first command of a tick corks the socket, the end of the tick uncorks it: the commands of one
  * tick leave in few writes. While nothing is under way a command leaves at once, so that a lone one
  * pays nothing. Not ioredis' auto-pipelining, which costs it a turn of the event loop.
  */
-function corkPerTick(inner: Inner): (args: readonly string[]) => void {
+function corkPerTick(inner: Inner): { cork(): void; flush(): void } {
   let corked: Corkable | undefined;
   let commands = 0;
   const uncork = (stream: Corkable): void => {
     if (corked === stream) corked = undefined;
     stream.uncork();
   };
-  return ({ length }) => {
-    const { stream } = inner;
-    if (stream == null) return;
-    if (length >= argsOfMany) {
-      if (corked === stream) uncork(stream);
-    } else if (corked !== stream) {
-      if (inner.commandQueue?.length === 0) return;
-      corked = stream;
-      commands = 0;
-      stream.cork();
-      process.nextTick(uncork, stream);
-    } else if (++commands % commandsPerWrite === 0) {
-      stream.uncork();
-      stream.cork();
-    }
+  return {
+    cork() {
+      const { stream } = inner;
+      if (stream == null) return;
+      if (corked !== stream) {
+        if (inner.commandQueue?.length === 0) return;
+        corked = stream;
+        commands = 0;
+        stream.cork();
+        process.nextTick(uncork, stream);
+      } else if (++commands % commandsPerWrite === 0) {
+        stream.uncork();
+        stream.cork();
+      }
+    },
+    flush() {
+      if (corked !== undefined) uncork(corked);
+    },
   };
 }
+
+const noCork = { cork() {}, flush() {} };
 
 /** A command without what `client.evalsha` does around it: rest arguments, auto-pipelining, stacks. */
 function directSend(

@@ -100,6 +100,7 @@ function driverOver(
     prefixesKeys: false,
     script: (command, args) => how.send([command, ...args], args[2]),
     command: (name, args, key) => how.send([name, ...args], key),
+    flush() {}, // It writes when it likes.
     subscribe: how.subscribe,
   };
 }
