@@ -25,7 +25,9 @@ export function decodeResult(text: string): unknown {
     throw new TurngateError('RECORD_UNREADABLE', `stored result has unknown codec ${text[0]}`);
   }
   try {
-    return unpack(JSON.parse(text.slice(1)) as Json);
+    const json = JSON.parse(text.slice(1)) as Json;
+    // Without a member "$" there is no tag, and nothing to walk through.
+    return text.includes(`"${tag}"`) ? unpack(json) : json;
   } catch (cause) {
     throw new TurngateError('RECORD_UNREADABLE', 'stored result is damaged', { cause });
   }

@@ -5,8 +5,8 @@
  */
 import type { LockAttempt, LockGrant, LockGranted } from '../contract/lock-store.ts';
 import { isTurngateError } from '../core/errors.ts';
+import type { Due, DueHeap } from '../runtime/due-heap.ts';
 import { backoffMs } from '../runtime/wait.ts';
-import type { Due, DueHeap } from './due-heap.ts';
 import { beliefMs } from './hold.ts';
 import type { LockTiming } from './options.ts';
 import { callLimitMs, type LockParts, storeError } from './parts.ts';

@@ -4,8 +4,8 @@
  */
 import type { LockAnswer, LockAttempt } from '../contract/lock-store.ts';
 import { TurngateError } from '../core/errors.ts';
+import type { Due } from '../runtime/due-heap.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import type { Due } from './due-heap.ts';
 import type { LockTiming } from './options.ts';
 
 /** The answer to a release: somebody who released too late is told so, never refused. */

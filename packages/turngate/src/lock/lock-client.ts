@@ -2,12 +2,12 @@
 import type { LockState, LockStore } from '../contract/lock-store.ts';
 import { TurngateError } from '../core/errors.ts';
 import { ChurnMap } from '../runtime/churn-map.ts';
+import { DueHeap } from '../runtime/due-heap.ts';
 import { emit } from '../runtime/events.ts';
 import { findFrame, inFrame } from '../runtime/flow-context.ts';
 import { attemptIds, type Runtime } from '../runtime/runtime.ts';
 import { abortedError, waitFor } from '../runtime/wait.ts';
 import { LockAdvice, type LockStatistics } from './advice.ts';
-import { DueHeap } from './due-heap.ts';
 import { type AdoptOptions, adopt } from './give-away.ts';
 import type { Hold } from './hold.ts';
 import { Line, type Lines } from './line.ts';

@@ -1,9 +1,9 @@
 /** What the pieces of one lock client share. */
 import type { LockStore } from '../contract/lock-store.ts';
 import { TurngateError } from '../core/errors.ts';
+import type { DueHeap } from '../runtime/due-heap.ts';
 import type { Runtime } from '../runtime/runtime.ts';
 import type { LockAdvice } from './advice.ts';
-import type { DueHeap } from './due-heap.ts';
 import type { Keeper } from './hold.ts';
 import type { Renewal } from './renewal.ts';
 

@@ -3,7 +3,7 @@
  * one out and finding those that are due costs the same however many there are (the hashed timing
  * wheel of Varghese and Lauck, SOSP 1987, without its empty slots).
  */
-import type { Due, DueHeap } from './due-heap.ts';
+import type { Due, DueHeap } from '../runtime/due-heap.ts';
 import type { Turn } from './hold.ts';
 
 const takenMax = 512; // Keeps one tick short in this process; the rest follows in the next one.

@@ -4,9 +4,9 @@
  * ours" is lost at once and never re-acquired in silence.
  */
 import type { LockAnswer, LockStore } from '../contract/lock-store.ts';
+import { type Due, DueHeap } from '../runtime/due-heap.ts';
 import { emit } from '../runtime/events.ts';
 import type { Runtime } from '../runtime/runtime.ts';
-import { type Due, DueHeap } from './due-heap.ts';
 import { beliefMs, type Turn } from './hold.ts';
 import { leaveSlot, RenewalRing } from './renewal-ring.ts';
 

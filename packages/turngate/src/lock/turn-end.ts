@@ -1,7 +1,7 @@
 /** The end of a hold: handed to the next caller of this process, passed on, or released. */
 import type { LockAnswer } from '../contract/lock-store.ts';
+import type { Due } from '../runtime/due-heap.ts';
 import { emit, listened } from '../runtime/events.ts';
-import type { Due } from './due-heap.ts';
 import type { Hold, ReleaseResult, Turn } from './hold.ts';
 import { callLimitMs, type LockParts } from './parts.ts';
 import { releaseInBackground } from './release.ts';

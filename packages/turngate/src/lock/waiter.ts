@@ -1,9 +1,9 @@
 /** One caller of this process that wants a lock. */
 import { TurngateError } from '../core/errors.ts';
 import { whenAborted } from '../runtime/abort.ts';
+import type { Due } from '../runtime/due-heap.ts';
 import { emit } from '../runtime/events.ts';
 import { abortedError } from '../runtime/wait.ts';
-import type { Due } from './due-heap.ts';
 import type { Hold, Turn } from './hold.ts';
 import { LockHandle } from './lock-handle.ts';
 import type { LockTiming } from './options.ts';

@@ -60,8 +60,8 @@ export const recordClaimScript: Script = {
 /** Puts the result in the place of the claim, unless another has taken it over. May be repeated: an answer can be lost. */
 export const recordFinishScript: Script = {
   name: 'recordFinish',
-  sha1: '3f22ad5586adf1dabbeafc94e2ae701bd99475d1',
-  lua: "local held = redis.call('GET', KEYS[1])\nif held and held ~= ARGV[1] then\nlocal first, expires, rest = string.match(held, '^[df](%d+) (%d+) (.*)$')\nif rest == ARGV[3] then\nreturn { first, expires }\nend\nreturn false\nend\nlocal time = redis.call('TIME')\nlocal now = time[1] * 1000 + math.floor(time[2] / 1000)\nlocal first, expires = string.format('%.0f', now), string.format('%.0f', now + ARGV[4])\nredis.call('SET', KEYS[1], ARGV[2] .. first .. ' ' .. expires .. ' ' .. ARGV[3], 'PX', ARGV[4])\nreturn { first, expires }",
+  sha1: '77c6f481d034c7d1d0c23ea5f20fd243832a78f3',
+  lua: "local held = redis.call('GET', KEYS[1])\nif held and held ~= ARGV[1] then\nlocal first, rest = string.match(held, '^[df](%d+) %d+ (.*)$')\nif rest == ARGV[3] then\nreturn first\nend\nreturn false\nend\nlocal time = redis.call('TIME')\nlocal first = time[1] .. string.sub('00000' .. time[2], -6, -4)\nredis.call('SET', KEYS[1], ARGV[2] .. first .. ' ' .. first + ARGV[4] .. ' ' .. ARGV[3], 'PX', ARGV[4])\nreturn first",
 };
 
 /** Frees an identity whose work has failed. */

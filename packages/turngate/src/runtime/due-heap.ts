@@ -2,7 +2,7 @@
  * Many deadlines, one timer: a binary heap whose entries know their own index, so that taking one
  * out costs O(log n) and nothing is left behind. Adding a later deadline than all others is O(1).
  */
-import type { Runtime, Timer } from '../runtime/runtime.ts';
+import type { Runtime, Timer } from './runtime.ts';
 
 /** Something that is due at a time of the monotonic clock. In one heap at most, once. */
 export interface Due {
