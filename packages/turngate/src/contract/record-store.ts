@@ -67,8 +67,6 @@ export interface SingleWrite {
   /** An INSERT, UPDATE or DELETE; `$1`, `$2`, … are texts, to be cast in it where that matters. */
   readonly statement: string;
   readonly values: readonly (string | null)[];
-  /** Are repeats so common that a look for the record pays? Only speed depends on it. */
-  readonly readFirst?: boolean;
 }
 
 /** How a single write ended. `nothing`: the statement touched no row, and nothing is recorded. */

@@ -1,5 +1,10 @@
 /** Operations that are one statement: claim, write and result in one trip and one commit. */
-import { type Claim, isCommitUnknown, type RecordStore } from '../contract/record-store.ts';
+import {
+  type Claim,
+  isCommitUnknown,
+  type RecordStore,
+  type StoredRecord,
+} from '../contract/record-store.ts';
 import { TurngateError } from '../core/errors.ts';
 import { functionOption, optionError } from '../core/option.ts';
 import type { Runtime } from '../runtime/runtime.ts';
@@ -58,7 +63,7 @@ export interface SingleWriteOperation<Input, Value> {
 
 /** What the gate lends. */
 export interface SingleWriteParts {
-  readonly store: Pick<RecordStore<never>, 'name' | 'singleWrite'>;
+  readonly store: Pick<RecordStore<never>, 'name' | 'read' | 'singleWrite'>;
   readonly runtime: Runtime;
   readonly nextOwner: () => string;
   readonly memory: OutcomeMemory | undefined;
@@ -129,14 +134,18 @@ export class SingleWriteRunner<Input, Value> {
       owner: nextOwner(),
       retentionMs: this.policy.retentionMs,
     };
-    const readFirst = this.repeatShare.readFirst();
-    const write = { statement, values: values(input).map(boundText), readFirst };
+    const write = { statement, values: values(input).map(boundText) };
     const startMonoMs = runtime.monoMs();
+    if (this.repeatShare.readFirst()) {
+      const record = await store.read(id);
+      if (record !== undefined) return this.found(record);
+    }
     for (let conflicts = 0; ; conflicts++) {
       const attempt = await this.ask(() => store.singleWrite?.(claim, write), startMonoMs);
-      if (attempt?.kind === 'ran' || attempt?.kind === 'found') {
-        this.repeatShare.note(attempt.kind === 'found');
-        return { record: attempt.record, ran: attempt.kind === 'ran' };
+      if (attempt?.kind === 'found') return this.found(attempt.record);
+      if (attempt?.kind === 'ran') {
+        this.repeatShare.note(false);
+        return { record: attempt.record, ran: true };
       }
       if (attempt?.kind === 'nothing') {
         throw new TurngateError(
@@ -150,6 +159,11 @@ export class SingleWriteRunner<Input, Value> {
       }
       await sleep(runtime, backoffMs(runtime, conflicts, conflictRange));
     }
+  }
+
+  private found(record: StoredRecord): Finished {
+    this.repeatShare.note(true);
+    return { record, ran: false };
   }
 
   /** A lost answer is settled by asking again: the same owner gets what it wrote, if it did. */

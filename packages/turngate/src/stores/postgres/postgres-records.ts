@@ -122,26 +122,22 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     }
   }
 
-  /** Writes if nothing is there, in one trip; where repeats are common, a look leaves with it. */
+  /** Writes if nothing is there, in one trip; what is there then is read. */
   private async writeAtOnce(
     claim: Claim,
     statement: sql.Statement,
-    { values, readFirst = false }: SingleWrite,
+    { values }: SingleWrite,
   ): Promise<SingleWriteAttempt> {
     const { id, fingerprint, owner, retentionMs } = claim;
     const keys = idValues(id);
-    const look = { statement: sql.read, values: keys };
     const own = [...keys, fingerprint, owner, String(retentionMs)];
-    const write = { statement, values: [...own, ...values] };
-    const answers = await this.driver.run(readFirst ? [look, write] : [write]);
-    const [row] = answers.at(-1)?.rows ?? [];
+    const row = await this.row({ statement, values: [...own, ...values] });
     if (row !== undefined) {
       const [result, nowMs] = row as [string, string];
       const record = recordFrom(claim, { state: 'done', result }, Number(nowMs));
       return { kind: 'ran', record };
     }
-    // A look ahead may have missed somebody who was between the two, or in front of us on the row.
-    const seen = (readFirst ? answers[0]?.rows[0] : undefined) ?? (await this.row(look));
+    const seen = await this.row({ statement: sql.read, values: keys });
     return seen === undefined ? { kind: 'nothing' } : await this.known(claim, seen);
   }
 
