@@ -8,6 +8,8 @@ export type Row = readonly (string | null)[];
 export interface Answer extends SqlAnswer {
   /** Is a transaction open after it? Undefined where the statement returned rows. */
   readonly inTransaction: boolean | undefined;
+  /** What LAST_INSERT_ID(…) was given by the statement; undefined where it returned rows. */
+  readonly insertId: number | undefined;
 }
 
 /** A connection: ours from the pool, or the caller's. */

@@ -225,9 +225,9 @@ async function writeAtOnce(
   steps: readonly string[],
 ): Promise<SingleWriteAttempt | 'expired'> {
   try {
-    const [, clock, , written] = await link.batch(steps);
+    const [, recorded, written] = await link.batch(steps);
     if (written?.affectedRows !== 1) return { kind: 'nothing' };
-    const nowMs = Number(clock?.rows[0]?.[0]);
+    const nowMs = recorded?.insertId as number;
     return { kind: 'ran', record: recordFrom(claim, { state: 'done', result: sql.oneRow }, nowMs) };
   } catch (error) {
     if (isLinkLost(error)) throw error;

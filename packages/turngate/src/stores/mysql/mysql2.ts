@@ -266,17 +266,18 @@ function answerOf(result: unknown): Answer {
     // A CALL answers with its rows and a header of its own behind them.
     const isCall = result.length > 0 && !Array.isArray(result.at(-1));
     const rows = ((isCall ? result[0] : result) as (Buffer | null)[][]).map(textRow);
-    return { rows, affectedRows: rows.length, inTransaction: undefined };
+    return { rows, affectedRows: rows.length, inTransaction: undefined, insertId: undefined };
   }
-  const { affectedRows, serverStatus: status } = result as {
-    affectedRows: number;
-    serverStatus?: number;
-  };
+  const {
+    affectedRows,
+    insertId,
+    serverStatus: status,
+  } = result as { affectedRows: number; insertId: number; serverStatus?: number };
   const inTransaction =
     status === undefined
       ? undefined
       : (status & inTransactionBit) !== 0 || (status & autocommitBit) === 0;
-  return { rows: [], affectedRows, inTransaction };
+  return { rows: [], affectedRows, inTransaction, insertId: Number(insertId) };
 }
 
 function textRow(row: readonly (Buffer | null)[]): Row {

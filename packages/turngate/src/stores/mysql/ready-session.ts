@@ -23,7 +23,11 @@ export function readyLink(session: SqlSession): Link {
         session,
         texts.map((text) => ({ text, values: [] })),
       );
-      return answers.map((answer) => ({ ...answer, inTransaction: undefined }));
+      return answers.map((answer) => ({
+        ...answer,
+        inTransaction: undefined,
+        insertId: undefined,
+      }));
     },
   };
 }

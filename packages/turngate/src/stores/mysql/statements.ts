@@ -143,8 +143,9 @@ function rendered({ statement, values }: SingleWrite, literal: (text: string) =>
 
 /**
  * Claim, write and result as statements of one trip, each planned as it stands, where the server can end
- * the transaction by the count of the write: MariaDB. The first row tells the time; a failure skips the
- * rest and leaves the transaction open. Undefined for a write that is not surely one statement which
+ * the transaction by the count of the write: MariaDB. The time of the record comes back as the insert id:
+ * a row for it would cost more than the claim. A failure skips the rest and leaves the transaction open.
+ * Undefined for a write that is not surely one statement which
  * answers with a count, and for values that are no plain text in every connection.
  */
 export function singleWriteSteps(claim: Claim, write: SingleWrite): string[] | undefined {
@@ -152,10 +153,9 @@ export function singleWriteSteps(claim: Claim, write: SingleWrite): string[] | u
   if (!isPlain || /;|\breturning\b/i.test(write.statement)) return undefined;
   const { operation, scope, key } = claim.id;
   const texts = [operation, scope, key, 'done', claim.fingerprint, claim.owner, oneRow].map(bytes);
-  const times = `@turngate_ms, @turngate_ms + ${integer(claim.retentionMs)}`;
+  const times = `LAST_INSERT_ID(${nowMs}), ${nowMs} + ${integer(claim.retentionMs)}`;
   return [
     'START TRANSACTION',
-    `SELECT @turngate_ms := ${nowMs} AS now_ms`,
     `INSERT INTO turngate_record (${recordColumns})
      VALUES (${hexBytes(idOf(claim.id))}, ${texts.join(', ')}, ${times})`,
     rendered(write, plainLiteral),
