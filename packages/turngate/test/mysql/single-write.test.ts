@@ -70,6 +70,18 @@ describe.skipIf(inject('mariadbUrl') === '').each(kinds)('a single write, $name'
     expect(await row(orderNo)).toEqual({ times: 1, amount: 5 });
   });
 
+  it('tells the first and every repeat the same time, by the server’s clock', async () => {
+    const orderNo = await order();
+    const first = await declare()({ orderNo, amount: 5 });
+    const repeat = await declare()({ orderNo, amount: 5 });
+    expect([first.replayed, repeat.replayed]).toEqual([false, true]);
+    expect(repeat.firstProcessedAt).toEqual(first.firstProcessedAt);
+    const [clock] = await target.admin.query('SELECT UNIX_TIMESTAMP(NOW(6)) * 1000 AS ms');
+    const agoMs = (clock as { ms: string }[]).map(({ ms }) => Number(ms) - +first.firstProcessedAt);
+    expect(agoMs[0]).toBeGreaterThanOrEqual(0);
+    expect(agoMs[0]).toBeLessThan(60_000);
+  });
+
   it('refuses another payload, and frees the key when there was nothing to write', async () => {
     const orderNo = `later-${++serial}`;
     const pay = declare();
