@@ -31,6 +31,8 @@ export interface ChaosOptions {
   /** @default 3_000 */
   readonly waitMs?: number;
   readonly mutant?: string;
+  /** Do the tasks of a worker ask in one tick? @default false */
+  readonly inStep?: boolean;
 }
 
 /** A turn that stands between its read and its write. */
@@ -182,7 +184,7 @@ export class Chaos implements AsyncDisposable {
 
   /** One more process. */
   async addWorker(): Promise<Worker> {
-    const { store, tasks = 2, leaseMs = 1_000, waitMs = 3_000, mutant } = this.options;
+    const { store, tasks = 2, leaseMs = 1_000, waitMs = 3_000, mutant, inStep } = this.options;
     const number = this.started++;
     const node = `w${number}`;
     const config = {
@@ -196,6 +198,7 @@ export class Chaos implements AsyncDisposable {
       waitMs,
       seed: chaosSeed + number,
       ...(mutant === undefined ? {} : { mutant }),
+      inStep: inStep === true,
     };
     const worker = new Worker(config, this.frozen, this.killed);
     this.workers.push(worker);

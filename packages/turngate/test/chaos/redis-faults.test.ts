@@ -2,6 +2,10 @@
 import { startProxy, startRedis, type TestServer } from '@turngate/test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, beforeEach, expect, it } from 'vitest';
+import {
+  releaseSeveralScript,
+  trySeveralScript,
+} from '../../src/stores/redis/scripts.generated.ts';
 import { pause, until } from '../support/clock.ts';
 import { startChaos } from './conductor.ts';
 import { expectRefused, expectWritten } from './expectations.ts';
@@ -134,6 +138,23 @@ describeNeeding(['redis-server'], 'Redis', () => {
       proxy.cut();
     });
     await chaos.works(20);
+    expect(await chaos.finish(all)).toEqual([]);
+  });
+
+  it('many names asked for in one tick, while connections are cut and scripts forgotten', async () => {
+    await using proxy = await startProxy(redis.url);
+    const names = Array.from({ length: 8 }, (_, i) => `many ${i}`);
+    const options = { names, tasks: 12, workers: 3, inStep: true };
+    await using chaos = await startChaos({ store: store(proxy.url), leaseMs, ...options });
+    await repeatedly(async () => {
+      await pause(chaos.chance.between(20, 250));
+      if (chaos.chance.between(0, 1) === 0) await admin.script('FLUSH');
+      else proxy.cut();
+    });
+    await chaos.workers[0]?.kill();
+    await chaos.works(40);
+    const together = [trySeveralScript, releaseSeveralScript].map(({ sha1 }) => sha1);
+    expect(await admin.script('EXISTS', ...(together as [string, string]))).toEqual([1, 1]);
     expect(await chaos.finish(all)).toEqual([]);
   });
 });

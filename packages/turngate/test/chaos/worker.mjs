@@ -1,5 +1,5 @@
 // One process of the chaos suite. argv: JSON of {node, store, resourceUrl, historyFile, names, tasks,
-// leaseMs, waitMs, seed, mutant}. Runs critical sections until its parent says "finish", closes its
+// leaseMs, waitMs, seed, mutant, inStep}. Runs critical sections until its parent says "finish", closes its
 // clients and must then end by itself. It writes what happened, line by line, synchronously: a killed
 // process keeps what it wrote.
 import { closeSync, openSync, writeSync } from 'node:fs';
@@ -40,6 +40,7 @@ let finishing = false;
 let holdNext = false;
 let goOn = () => {};
 let attempts = 0;
+let step;
 
 process.on('message', ({ verb }) => {
   if (verb === 'finish') finishing = true;
@@ -58,8 +59,16 @@ process.disconnect();
 async function work(task) {
   while (!finishing) {
     await oneTurn(names[Math.floor(random() * names.length)], task);
-    await pause(random() * 8);
+    await (config.inStep ? nextStep() : pause(random() * 8));
   }
+}
+
+/** All tasks of the process go on in one tick: what they ask for then leaves together. */
+function nextStep() {
+  step ??= pause(8).then(() => {
+    step = undefined;
+  });
+  return step;
 }
 
 async function oneTurn(name, task) {

@@ -56,10 +56,11 @@ export class Renewals {
   /** One command. */
   private sendGroup(kind: RenewalKind, group: readonly LockAttempt[]): Promise<LockAnswer[]> {
     const args = ['', String(group.length)];
-    const terms: (string | number)[] = [];
+    const terms: string[] = [];
     for (const { name, owner, leaseMs } of group) {
       args.push(kind.key(name));
-      terms.push(owner, leaseMs);
+      // As text: Lua would spell a number for each command anew.
+      terms.push(owner, String(leaseMs));
     }
     args.push(JSON.stringify(terms));
     return runScript(this.driver, kind.script, args, (digits) => {
