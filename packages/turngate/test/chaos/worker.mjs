@@ -59,13 +59,14 @@ process.disconnect();
 async function work(task) {
   while (!finishing) {
     await oneTurn(names[Math.floor(random() * names.length)], task);
-    await (config.inStep ? nextStep() : pause(random() * 8));
+    await between(8);
   }
 }
 
-/** All tasks of the process go on in one tick: what they ask for then leaves together. */
-function nextStep() {
-  step ??= pause(8).then(() => {
+/** A pause of at most so long; in step, all tasks of the process go on from it in one tick. */
+function between(mostMs) {
+  if (!config.inStep) return pause(random() * mostMs);
+  step ??= pause(mostMs).then(() => {
     step = undefined;
   });
   return step;
@@ -106,7 +107,7 @@ async function effects({ name, id, lock, fence, say }) {
   const key = `fenced:${name}`;
   const entered = fence === undefined ? undefined : await fences.enter({ key, fence, read: last });
   const seen = next(await resource.lrange(`raw:${name}`, -1, -1));
-  await pause(random() * 4);
+  await between(4);
   if (holdNext) {
     holdNext = false;
     process.send({ said: 'holding', name, id });
