@@ -3,20 +3,11 @@ import { expect, it } from 'vitest';
 import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
 import { isTurngateError } from '../../src/core/errors.ts';
 import { createGate } from '../../src/index.ts';
-import { systemRuntime } from '../../src/runtime/runtime.ts';
 import { memory } from '../../src/stores/memory/index.ts';
 import { type ClosableLockStore, redisLocks } from '../../src/stores/redis/index.ts';
 import { LockKeys } from '../../src/stores/redis/keys.ts';
 import { describeWith, serverUrl } from '../support/servers.ts';
-import { clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
-
-const attemptAt = (name: string, more: Partial<LockAttempt> = {}): LockAttempt => ({
-  name,
-  owner: systemRuntime.randomId(),
-  leaseMs: 60_000,
-  queueMs: 5_000,
-  ...more,
-});
+import { attemptAt, clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
 
 const many = (count: number, name: string): LockAttempt[] =>
   Array.from({ length: count }, (_, i) => attemptAt(`${name} ${i}`));

@@ -4,14 +4,13 @@ import { createCluster } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { lockStoreSuite } from '../../src/conformance/index.ts';
 import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
-import { systemRuntime } from '../../src/runtime/runtime.ts';
 import {
   type ClosableLockStore,
   type RedisClient,
   redisLocks,
 } from '../../src/stores/redis/index.ts';
 import { pause } from '../support/clock.ts';
-import { endAfter, freshPrefix, ioredis } from './support.ts';
+import { attemptAt, endAfter, freshPrefix, ioredis } from './support.ts';
 
 let cluster: TestServerGroup;
 beforeAll(async () => {
@@ -36,13 +35,6 @@ async function nodeRedisCluster(): Promise<RedisClient> {
   await client.connect();
   return client;
 }
-
-const attemptAt = (name: string): LockAttempt => ({
-  name,
-  owner: systemRuntime.randomId(),
-  leaseMs: 60_000,
-  queueMs: 5_000,
-});
 
 const kinds = { 'ioredis Cluster': ioredisCluster, 'node-redis cluster': nodeRedisCluster };
 

@@ -1,14 +1,13 @@
 import { startRedis, type TestServer } from '@turngate/test-servers';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
+import type { LockGranted } from '../../src/contract/lock-store.ts';
 import { isTurngateError } from '../../src/core/errors.ts';
 import { createGate, onEvent } from '../../src/index.ts';
-import { systemRuntime } from '../../src/runtime/runtime.ts';
 import { memory } from '../../src/stores/memory/index.ts';
 import { type RedisLocksOptions, redisLocks } from '../../src/stores/redis/index.ts';
 import { pause } from '../support/clock.ts';
-import { clientKinds, endAfter, freshPrefix, ioredis, nodeRedis } from './support.ts';
+import { attemptAt, clientKinds, endAfter, freshPrefix, ioredis, nodeRedis } from './support.ts';
 
 let server: TestServer;
 let admin: Redis;
@@ -19,14 +18,6 @@ beforeAll(async () => {
 afterAll(async () => {
   admin?.disconnect();
   await server?.stop();
-});
-
-const attemptAt = (name: string, more: Partial<LockAttempt> = {}): LockAttempt => ({
-  name,
-  owner: systemRuntime.randomId(),
-  leaseMs: 60_000,
-  queueMs: 5_000,
-  ...more,
 });
 
 function open(client: Parameters<typeof redisLocks>[0], options: RedisLocksOptions = {}) {

@@ -1,18 +1,9 @@
 import { expect, it } from 'vitest';
 import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
-import { systemRuntime } from '../../src/runtime/runtime.ts';
 import { type ClosableLockStore, redisLocks } from '../../src/stores/redis/index.ts';
 import { pause } from '../support/clock.ts';
 import { describeWith, serverUrl } from '../support/servers.ts';
-import { clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
-
-const longMs = 60_000;
-let count = 0;
-
-function attemptAt(name: string, more: Partial<LockAttempt> = {}): LockAttempt {
-  const owner = `${systemRuntime.randomId()}.${++count}`;
-  return { name, owner, leaseMs: longMs, queueMs: 5_000, ...more };
-}
+import { attemptAt, clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
 
 /** What an attempt hears, as a promise of the first message. */
 function heard(store: ClosableLockStore, attempt: LockAttempt): Promise<LockGranted | undefined> {

@@ -2,13 +2,12 @@ import { type RedisSentinel, startRedisSentinel } from '@turngate/test-servers';
 import { Redis } from 'ioredis';
 import { createSentinel } from 'redis';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
+import type { LockGranted } from '../../src/contract/lock-store.ts';
 import { createGate } from '../../src/index.ts';
-import { systemRuntime } from '../../src/runtime/runtime.ts';
 import { memory } from '../../src/stores/memory/index.ts';
 import { type RedisClient, redisLocks } from '../../src/stores/redis/index.ts';
 import { pause } from '../support/clock.ts';
-import { endAfter, freshPrefix, ioredis } from './support.ts';
+import { attemptAt, endAfter, freshPrefix, ioredis } from './support.ts';
 
 let world: RedisSentinel;
 beforeAll(async () => {
@@ -34,13 +33,6 @@ async function nodeRedisSentinel(): Promise<RedisClient> {
   await client.connect();
   return client;
 }
-
-const attemptAt = (name: string): LockAttempt => ({
-  name,
-  owner: systemRuntime.randomId(),
-  leaseMs: 60_000,
-  queueMs: 5_000,
-});
 
 const kinds = {
   'ioredis behind Sentinel': ioredisSentinel,

@@ -4,11 +4,19 @@ import { Redis } from 'ioredis';
 import { Redis as Redis5 } from 'ioredis5';
 import { createClient } from 'redis';
 import { afterAll } from 'vitest';
+import type { LockAttempt } from '../../src/contract/lock-store.ts';
+import { systemRuntime } from '../../src/runtime/runtime.ts';
 import type { RedisClient } from '../../src/stores/redis/index.ts';
 
 /** A prefix of its own, so that tests may share a server. */
 export function freshPrefix(): string {
   return `t${randomBytes(6).toString('hex')}:`;
+}
+
+/** A new attempt that stands in the queue while the name is held. */
+export function attemptAt(name: string, more: Partial<LockAttempt> = {}): LockAttempt {
+  const owner = systemRuntime.randomId();
+  return { name, owner, leaseMs: 60_000, queueMs: 5_000, ...more };
 }
 
 const ends: (() => unknown)[] = [];
