@@ -1,7 +1,12 @@
 /** Idempotency for Express 4 and 5. Nothing of Express is imported. */
 import type { Gate } from '../../gate/gate.ts';
 import { createHttpLayer, type HttpContext, type HttpLayer } from '../../http/layer.ts';
-import type { HttpRequest, HttpResponse } from '../../http/message.ts';
+import {
+  type HandlerResponse,
+  type HttpRequest,
+  type HttpResponse,
+  headerValue,
+} from '../../http/message.ts';
 import { handleNode } from '../../http/node-exchange.ts';
 import { type NodeRequest, nodeHeader, readNodeBody } from '../../http/node-request.ts';
 import { type NodeResponse, sendNode } from '../../http/node-send.ts';
@@ -47,11 +52,18 @@ export function idempotency<Tx, Req extends ExpressRequest = ExpressRequest>(
       req.turngate = context;
       next();
     };
-    handleNode(layer, requestOf(req), res, start).then((result) => {
+    handleNode(layer, requestOf(req), res, start, { isUnanswered }).then((result) => {
       if (result === 'pass') next();
     }, next);
   };
   return Object.assign(middleware, { layer });
+}
+
+/** The 404 that Express writes when no handler has answered; a route may be there tomorrow. */
+function isUnanswered({ status, headers, body }: HandlerResponse): boolean {
+  if (status !== 404 || !(body instanceof Uint8Array)) return false;
+  const byExpress = headerValue(headers, 'content-security-policy') === "default-src 'none'";
+  return byExpress && Buffer.from(body).includes('<pre>Cannot ');
 }
 
 /** Sends a plain response, such as one of `layer.status()`, through Express. */

@@ -116,7 +116,8 @@ function protect<Tx, Req extends FastifyRequestLike>(layer: HttpLayer<Tx, Req>):
       reply.headers(headersBefore);
       reply.send(error); // To the application's error handler.
     };
-    handleNode(layer, requestOf(request), reply.raw, start, sendIt, fail).then((result) => {
+    const ways = { sendWithoutHandler: sendIt, onLateError: fail };
+    handleNode(layer, requestOf(request), reply.raw, start, ways).then((result) => {
       if (result === 'pass') next();
     }, next);
   };

@@ -99,7 +99,8 @@ export class IdempotencyInterceptor<Tx, Req extends NestRequest = NestRequest> {
         resolve([undefined]); // Nest answers now, into the void.
       };
       const fail = (): void => sendUnseen(raw, before, internalError);
-      handleNode(layer, requestOf(req), raw, start, sendIt, fail).then((result) => {
+      const ways = { sendWithoutHandler: sendIt, onLateError: fail };
+      handleNode(layer, requestOf(req), raw, start, ways).then((result) => {
         if (result === 'pass') resolve(next.handle());
       }, reject);
     });
