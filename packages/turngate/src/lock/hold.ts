@@ -50,11 +50,11 @@ export class Turn implements Due {
   doubtful = false;
   over = false;
   watched = false;
-  /** The renewals it is due with, and its place there. */
-  slot: Turn[] | undefined;
-  slotIndex = 0;
   dueMonoMs = 0;
+  /** Its place in `slot`, or without one in a heap; -1 when in neither. */
   dueIndex = -1;
+  /** The renewals it is due with. */
+  slot: Turn[] | undefined;
 
   constructor(
     attempt: LockAttempt,

@@ -38,7 +38,7 @@ export class RenewalRing implements Due {
       if (this.dueIndex < 0 || endMonoMs < this.dueMonoMs) this.clock.set(this, endMonoMs);
     }
     turn.slot = slot;
-    turn.slotIndex = slot.length;
+    turn.dueIndex = slot.length;
     slot.push(turn);
   }
 
@@ -50,7 +50,7 @@ export class RenewalRing implements Due {
       if (endMonoMs <= nowMonoMs) {
         while (slot.length > 0 && due.length < takenMax) {
           const turn = slot.pop() as Turn;
-          turn.slot = undefined;
+          out(turn);
           due.push(turn);
         }
         if (slot.length === 0) this.slots.delete(number);
@@ -70,11 +70,16 @@ export class RenewalRing implements Due {
 
 /** Takes a turn out of its slot; safe when it is in none. */
 export function leaveSlot(turn: Turn): void {
-  const { slot } = turn;
+  const { slot, dueIndex } = turn;
   if (slot === undefined) return;
-  turn.slot = undefined;
+  out(turn);
   const last = slot.pop() as Turn;
   if (last === turn) return;
-  slot[turn.slotIndex] = last;
-  last.slotIndex = turn.slotIndex;
+  slot[dueIndex] = last;
+  last.dueIndex = dueIndex;
+}
+
+function out(turn: Turn): void {
+  turn.slot = undefined;
+  turn.dueIndex = -1;
 }
