@@ -2,12 +2,18 @@
  * Inbox: a message is consumed in one transaction with its effect. The row is inserted first, so a
  * repeat finds it and is acknowledged at once; a crash before the commit leaves nothing.
  */
-import { insertFirst } from '../claim/insert-first.ts';
+import { type Claim, ClaimTable } from '../claim/claim-table.ts';
 import type { SqlDatabase, SqlSession } from '../contract/sql-session.ts';
 import { functionOption, integerOption, knownOptions, optionError } from '../core/option.ts';
 import { sqlNowMs, sqlUpsert } from '../core/sql-text.ts';
 import { emit } from '../runtime/events.ts';
 import { attemptIds, type Runtime, systemRuntime } from '../runtime/runtime.ts';
+
+const consumed = new ClaimTable({
+  table: 'turngate_inbox',
+  key: ['consumer', 'source', 'message_id'],
+  fresh: { consumed_ms: '{now}' },
+});
 
 /** What identifies a delivery. */
 export interface Delivery {
@@ -125,10 +131,14 @@ class SqlInbox<Tx> implements Inbox<Tx> {
       return this.told(delivery, { kind: 'parked' });
     }
     try {
-      const value = await this.database.transaction(async (sql, tx) => {
-        if (!(await this.claim(sql, delivery))) throw new Duplicate();
-        return await effect(sql, tx);
-      });
+      const claim = this.claimOf(delivery);
+      const value = await this.database.transaction(
+        async (sql, tx, answers) => {
+          if (!(await consumed.claimed(sql, claim, answers)).ours) throw new Duplicate();
+          return await effect(sql, tx);
+        },
+        { first: (server) => consumed.steps(server, claim) },
+      );
       return this.told(delivery, { kind: 'applied', value });
     } catch (error) {
       if (error instanceof Duplicate) return this.told(delivery, { kind: 'duplicate' });
@@ -138,15 +148,12 @@ class SqlInbox<Tx> implements Inbox<Tx> {
   }
 
   async claim(sql: SqlSession, delivery: Delivery): Promise<boolean> {
+    return (await consumed.claim(sql, this.claimOf(delivery))).ours;
+  }
+
+  private claimOf(delivery: Delivery): Claim {
     const { source, messageId } = checkDelivery(delivery);
-    const { ours } = await insertFirst(sql, {
-      table: 'turngate_inbox',
-      key: { consumer: this.consumer, source, message_id: messageId },
-      values: { consumed_ms: { sql: this.now } },
-      token: this.nextToken(),
-      read: [],
-    });
-    return ours;
+    return { key: [this.consumer, source, messageId], values: [], token: this.nextToken() };
   }
 
   async purge(limit = 1_000): Promise<number> {

@@ -1,5 +1,5 @@
 /** Vouchers: one unique insert as the licence for everything that follows it. */
-import { insertFirst } from '../claim/insert-first.ts';
+import { ClaimTable } from '../claim/claim-table.ts';
 import type { SqlDatabase, SqlSession } from '../contract/sql-session.ts';
 import { integerOption, knownOptions } from '../core/option.ts';
 import { checkKey, checkOperationName } from '../core/record-id.ts';
@@ -15,6 +15,11 @@ export interface Voucher {
 }
 
 const nextToken = attemptIds(systemRuntime);
+const vouchers = new ClaimTable({
+  table: 'turngate_voucher',
+  key: ['name', 'voucher_key'],
+  fresh: { created_ms: '{now}' },
+});
 
 /**
  * True for the first who asks, in the caller's transaction; everybody else, now and later, gets false
@@ -33,14 +38,8 @@ const nextToken = attemptIds(systemRuntime);
 async function voucher(sql: SqlSession, { name, key }: Voucher): Promise<boolean> {
   checkOperationName(name);
   checkKey(key);
-  const { ours } = await insertFirst(sql, {
-    table: 'turngate_voucher',
-    key: { name, voucher_key: bytesOf(sql, key) },
-    values: { created_ms: { sql: sqlNowMs[sql.dialect] } },
-    token: nextToken(),
-    read: [],
-  });
-  return ours;
+  const claim = { key: [name, bytesOf(sql, key)], values: [], token: nextToken() };
+  return (await vouchers.claim(sql, claim)).ours;
 }
 
 /** MySQL keeps keys as bytes: no collation may take two for one. */

@@ -3,7 +3,7 @@
  * try, a try after its cancel: each cell of the table in docs/guide-sagas.md is one line here. Local
  * mode: the effect is in the database of the row, in the same transaction.
  */
-import { type ClaimRow, claimedRow, claimSteps } from '../claim/insert-first.ts';
+import { ClaimTable } from '../claim/claim-table.ts';
 import type {
   SqlAnswer,
   SqlDatabase,
@@ -167,27 +167,22 @@ async function settle<T>(
   return { result: { kind: 'ran', state, value: storedValue<T>(kept) }, last };
 }
 
+const branches = new ClaimTable({
+  table,
+  key: ['gid', 'branch'],
+  fresh: { state: '{}', digest: '{}', first_op: '{}', created_ms: '{now}', updated_ms: '{now}' },
+  read: { state: 'state', digest: 'digest', result: 'result', mode: 'mode' },
+});
+
 /** Insert first, also for a cancel: the row it leaves refuses the try that comes late. */
 function claiming(call: BranchCall, token: string): Entry {
   const digest = fingerprintOf(call.payload ?? null);
   const fresh = call.op === 'try' ? 'TRIED' : 'SUSPENDED';
-  const claimOn = ({ dialect }: SqlServer): ClaimRow => ({
-    table,
-    key: { gid: call.gid, branch: call.branch },
-    values: {
-      state: fresh,
-      digest,
-      first_op: call.op,
-      created_ms: { sql: sqlNowMs[dialect] },
-      updated_ms: { sql: sqlNowMs[dialect] },
-    },
-    token,
-    read: ['state', 'digest', 'result', 'mode'],
-  });
+  const claim = { key: [call.gid, call.branch], values: [fresh, digest, call.op], token };
   return {
-    steps: (server) => claimSteps(server, claimOn(server)),
+    steps: (server) => branches.steps(server, claim),
     async decide(sql, answers) {
-      const { ours, row } = await claimedRow(sql, claimOn(sql), answers);
+      const { ours, row } = await branches.claimed(sql, claim, answers);
       refuseOtherMode(call, row['mode'], 'local');
       const state = row['state'] as BranchState;
       if (call.op === 'cancel') {

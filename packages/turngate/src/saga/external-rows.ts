@@ -1,5 +1,5 @@
 /** The row of a branch in external mode: short transactions before and after the call outside. */
-import { insertFirst } from '../claim/insert-first.ts';
+import { ClaimTable } from '../claim/claim-table.ts';
 import type { SqlDatabase, SqlSession } from '../contract/sql-session.ts';
 import { TurngateError } from '../core/errors.ts';
 import { sqlNowMs } from '../core/sql-text.ts';
@@ -61,39 +61,36 @@ export async function claim<T>(
   return await goOn(sql, call, facts, { from: state, to: decision, fence: Number(row['fence']) });
 }
 
+const read = {
+  state: 'state',
+  mode: 'mode',
+  digest: 'digest',
+  result: 'result',
+  fence: 'fence',
+  left_ms: 'lease_until_ms - {now}',
+};
+
+/** Rows of a try, which calls at once, and of a cancel that finds none. */
+const rows = {
+  try: claimsOf({ state: "'TRYING'", fence: '1', lease_until_ms: '{now} + {}' }),
+  cancel: claimsOf({ state: "'SUSPENDED'", fence: '0', lease_until_ms: '0' }),
+};
+
+function claimsOf(start: Readonly<Record<string, string>>): ClaimTable {
+  const told = { mode: "'external'", digest: '{}', first_op: '{}' };
+  const fresh = { ...told, ...start, created_ms: '{now}', updated_ms: '{now}' };
+  return new ClaimTable({ table, key: ['gid', 'branch'], fresh, read });
+}
+
 /** Insert first, but never for a confirm: its try may still be on its way. The row is locked then. */
 async function find(
   sql: SqlSession,
   { gid, branch, op }: BranchName,
   { digest, token, leaseMs }: ClaimFacts,
 ): Promise<{ ours: boolean; row: Readonly<Record<string, unknown>> | undefined }> {
-  const now = sqlNowMs[sql.dialect];
-  const read = ['state', 'mode', 'digest', 'result', 'fence', `lease_until_ms - ${now} AS left_ms`];
-  if (op === 'confirm') {
-    const forUpdate = sql.dialect === 'sqlite' ? '' : 'FOR UPDATE';
-    const { rows } = await sql.query(
-      `SELECT ${read.join(', ')} FROM ${table} WHERE gid = $1 AND branch = $2 ${forUpdate}`,
-      [gid, branch],
-    );
-    return { ours: false, row: rows[0] };
-  }
-  const trying = op === 'try';
-  return await insertFirst(sql, {
-    table,
-    key: { gid, branch },
-    values: {
-      mode: 'external',
-      state: trying ? 'TRYING' : 'SUSPENDED',
-      digest,
-      first_op: op,
-      fence: trying ? 1 : 0,
-      lease_until_ms: trying ? { sql: `${now} + ${leaseMs}` } : 0,
-      created_ms: { sql: now },
-      updated_ms: { sql: now },
-    },
-    token,
-    read,
-  });
+  if (op === 'confirm') return { ours: false, row: await rows.try.locked(sql, [gid, branch]) };
+  const values = op === 'try' ? [digest, op, leaseMs] : [digest, op];
+  return await rows[op].claim(sql, { key: [gid, branch], values, token });
 }
 
 /** A try that may have been lost on its way may land after its cancel: then a second one is due. */

@@ -2,7 +2,7 @@
  * Guard: a semantic lock for the time a saga is on its way. Others see that a resource is being
  * changed and keep away, or read it knowing so. It replaces the undo images of AT mode.
  */
-import { insertFirst } from '../claim/insert-first.ts';
+import { ClaimTable } from '../claim/claim-table.ts';
 import type { SqlSession } from '../contract/sql-session.ts';
 import { TurngateError } from '../core/errors.ts';
 import { integerOption, optionError } from '../core/option.ts';
@@ -10,6 +10,12 @@ import { sqlNowMs } from '../core/sql-text.ts';
 import { attemptIds, systemRuntime } from '../runtime/runtime.ts';
 
 const nextToken = attemptIds(systemRuntime);
+const guards = new ClaimTable({
+  table: 'turngate_guard',
+  key: ['resource'],
+  fresh: { saga_id: '{}', until_ms: '{now} + {}' },
+  read: { saga_id: 'saga_id', left_ms: 'until_ms - {now}' },
+});
 
 /** A hold on a resource. */
 export interface GuardClaim {
@@ -43,14 +49,8 @@ export async function takeGuard(sql: SqlSession, claim: GuardClaim): Promise<voi
   }
   const range = { min: 1_000, max: 31 * 86_400_000, fallback: 86_400_000 };
   const holdMs = integerOption('holdMs', claim.holdMs, range);
-  const now = sqlNowMs[sql.dialect];
-  const { ours, row } = await insertFirst(sql, {
-    table: 'turngate_guard',
-    key: { resource },
-    values: { saga_id: sagaId, until_ms: { sql: `${now} + ${holdMs}` } },
-    token: nextToken(),
-    read: ['saga_id', `until_ms - ${now} AS left_ms`],
-  });
+  const wish = { key: [resource], values: [sagaId, holdMs], token: nextToken() };
+  const { ours, row } = await guards.claim(sql, wish);
   if (ours || row['saga_id'] === sagaId) return;
   if (Number(row['left_ms']) > 0) {
     throw new TurngateError('GUARDED', `"${resource}" is being changed by another saga`, {
@@ -58,7 +58,7 @@ export async function takeGuard(sql: SqlSession, claim: GuardClaim): Promise<voi
     });
   }
   await sql.query(
-    `UPDATE turngate_guard SET saga_id = $2, until_ms = ${now} + ${holdMs} WHERE resource = $1`,
+    `UPDATE turngate_guard SET saga_id = $2, until_ms = ${sqlNowMs[sql.dialect]} + ${holdMs} WHERE resource = $1`,
     [resource, sagaId],
   );
 }

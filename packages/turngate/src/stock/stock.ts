@@ -2,7 +2,7 @@
  * Hot stock: one item in many segments, so that buyers do not queue for one row. At every commit
  * left + held + settled = total.
  */
-import { claimedRow, claimSteps } from '../claim/insert-first.ts';
+import { ClaimTable } from '../claim/claim-table.ts';
 import type { SqlAnswer, SqlDatabase, SqlSession, SqlStep } from '../contract/sql-session.ts';
 import { together } from '../contract/sql-together.ts';
 import { TurngateError } from '../core/errors.ts';
@@ -191,6 +191,13 @@ async function reserve(sql: SqlSession, wish: Reserve, token: string): Promise<R
   return { kind: 'sold-out', item, left, generation };
 }
 
+const reservations = new ClaimTable({
+  table: 'turngate_reservation',
+  key: ['reservation_id'],
+  fresh: { item: '{}', holder: '{}', units: '{}', state: "'HELD'", due_ms: '{now} + {}' },
+  read: { state: 'state' },
+});
+
 /**
  * The state that it has if it was there before; undefined when the row is ours. Behind a savepoint, and
  * with further steps in the same trip.
@@ -203,23 +210,11 @@ async function insertReservation(
 ): Promise<{ state: ReservationState | undefined; answers: readonly SqlAnswer[] }> {
   const range = { min: 1_000, max: 31 * 86_400_000, fallback: 1_800_000 };
   const lifeMs = integerOption('holdMs', holdMs, range);
-  const claim = {
-    table: 'turngate_reservation',
-    key: { reservation_id: reservationId },
-    values: {
-      item,
-      holder,
-      units,
-      state: 'HELD',
-      due_ms: { sql: `${sqlNowMs[sql.dialect]} + ${lifeMs}` },
-    },
-    token,
-    read: ['state'],
-  };
+  const claim = { key: [reservationId], values: [item, holder, units, lifeMs], token };
   const mark = { text: `SAVEPOINT ${savepoint}`, values: [] };
-  const lead = [mark, ...claimSteps(sql, claim)];
+  const lead = [mark, ...reservations.steps(sql, claim)];
   const answers = await together(sql, [...lead, ...further]);
-  const { ours, row } = await claimedRow(sql, claim, answers.slice(0, lead.length));
+  const { ours, row } = await reservations.claimed(sql, claim, answers.slice(0, lead.length));
   const state = ours ? undefined : (row['state'] as ReservationState);
   return { state, answers: answers.slice(lead.length) };
 }
