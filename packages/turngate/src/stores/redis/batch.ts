@@ -5,18 +5,21 @@ import { runScript } from './run-script.ts';
 
 /** One verb, asked of one lock or of several. */
 export interface BatchKind<Ask, Answer> {
-  /** Replies a list, which ends before the first ask that failed. */
+  readonly one: Script;
+  /** Replies a list of what `one` replies, which ends before the first ask that failed. */
   readonly several: Script;
-  /** Arguments of that script, with a place for its digest. */
-  argsOf(asks: readonly Ask[]): string[];
+  /** Arguments of a script, with a place for its digest. */
+  oneArgs(ask: Ask): string[];
+  severalArgs(asks: readonly Ask[]): string[];
   answerTo(ask: Ask, reply: unknown): Answer | Promise<Answer>;
-  /** The same with a command of its own. */
-  alone(ask: Ask): Promise<Answer>;
 }
 
-/** How many commands are under way; shared by the batches of one client. */
+/** What the batches of one client know together. */
 export interface Traffic {
+  /** How many commands have no answer yet. */
   underWay: number;
+  /** Slots count: the keys of two locks may lie in different ones. */
+  bySlot: boolean;
 }
 
 interface Waiting<Ask, Answer> {
@@ -34,19 +37,17 @@ export class Batch<Ask, Answer> {
   private readonly traffic: Traffic;
   private readonly kind: BatchKind<Ask, Answer>;
   private waiting: Waiting<Ask, Answer>[] = [];
-  /** Slots count: the keys of two locks may lie in different ones. */
-  private bySlot: boolean;
 
   constructor(driver: RedisDriver, traffic: Traffic, kind: BatchKind<Ask, Answer>) {
     this.driver = driver;
     this.traffic = traffic;
     this.kind = kind;
-    this.bySlot = driver.cluster;
   }
 
   /** @throws STORE_UNAVAILABLE */
   ask(ask: Ask): Promise<Answer> {
-    if (this.bySlot || this.traffic.underWay === 0) return this.alone(ask);
+    const { bySlot, underWay } = this.traffic;
+    if (bySlot || underWay === 0) return this.alone(ask);
     return new Promise((resolve, reject) => {
       const waiting = this.waiting.push({ ask, resolve, reject });
       if (waiting === 1) process.nextTick(this.send);
@@ -59,8 +60,11 @@ export class Batch<Ask, Answer> {
 
   /** With a command of its own, now. */
   alone(ask: Ask): Promise<Answer> {
-    this.traffic.underWay++;
-    const answer = this.kind.alone(ask);
+    const { driver, kind, traffic } = this;
+    traffic.underWay++;
+    const answer = runScript(driver, kind.one, kind.oneArgs(ask), (reply) =>
+      kind.answerTo(ask, reply),
+    );
     answer.then(this.arrived, this.arrived);
     return answer;
   }
@@ -79,7 +83,7 @@ export class Batch<Ask, Answer> {
       return;
     }
     this.traffic.underWay++;
-    const args = this.kind.argsOf(sent.map(({ ask }) => ask));
+    const args = this.kind.severalArgs(sent.map(({ ask }) => ask));
     runScript(this.driver, this.kind.several, args, (reply) => reply as unknown[]).then(
       (replies) => {
         this.arrived();
@@ -92,7 +96,7 @@ export class Batch<Ask, Answer> {
         this.arrived();
         // A proxy in front of a cluster: nothing was done, and from now on we know.
         if (isCrossSlot(error.cause)) {
-          this.bySlot = true;
+          this.traffic.bySlot = true;
           for (const { ask, resolve } of sent) resolve(this.alone(ask));
         } else {
           for (const { reject } of sent) reject(redisError(error.cause));

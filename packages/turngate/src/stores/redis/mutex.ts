@@ -1,10 +1,8 @@
 /** Try and release of a mutex: with a command of their own, or with others in one. */
 import type { LockAnswer, LockAttempt, LockGrant } from '../../contract/lock-store.ts';
 import type { BatchKind } from './batch.ts';
-import type { RedisDriver } from './driver.ts';
 import type { LockKeys } from './keys.ts';
 import { answerOf, toGrant } from './replies.ts';
-import { runScript } from './run-script.ts';
 import * as lua from './scripts.generated.ts';
 
 /** A try. */
@@ -17,44 +15,54 @@ export interface Try {
 }
 
 /** Takes the lock, or a place in its queue. */
-export class Tries implements BatchKind<Try, LockGrant> {
-  readonly several = lua.trySeveralScript;
-  private readonly driver: RedisDriver;
-  private readonly keys: LockKeys;
-
-  constructor(driver: RedisDriver, keys: LockKeys) {
-    this.driver = driver;
-    this.keys = keys;
-  }
-
-  alone({ attempt, address, onGrant }: Try): Promise<LockGrant> {
-    const { name, owner, leaseMs, fences = 1, queueMs = 0 } = attempt;
-    const args = ['', '4', ...this.keys.mutex(name), owner];
-    args.push(String(leaseMs), String(fences), String(queueMs), address);
-    return runScript(this.driver, lua.tryScript, args, (reply) => onGrant(toGrant(reply)));
-  }
-
-  argsOf(asks: readonly Try[]): string[] {
-    const args = ['', String(4 * asks.length)];
-    const asked: (string | string[])[] = [];
-    let last: Try | undefined;
-    for (const ask of asks) {
-      const { attempt, address } = ask;
-      args.push(...this.keys.mutex(attempt.name));
-      if (last === undefined || !sameTerms(last, ask)) {
-        const { leaseMs, fences = 1, queueMs = 0 } = attempt;
-        asked.push([String(leaseMs), String(fences), String(queueMs), address]);
+export function tries(keys: LockKeys): BatchKind<Try, LockGrant> {
+  return {
+    one: lua.tryScript,
+    several: lua.trySeveralScript,
+    oneArgs({ attempt, address }) {
+      const { name, owner } = attempt;
+      return ['', '4', ...keys.mutex(name), owner, ...termsOf(attempt, address)];
+    },
+    severalArgs(asks) {
+      const args = ['', String(4 * asks.length)];
+      const asked: (string | string[])[] = [];
+      let last: Try | undefined;
+      for (const ask of asks) {
+        const { attempt, address } = ask;
+        args.push(...keys.mutex(attempt.name));
+        if (last === undefined || !sameTerms(last, ask)) asked.push(termsOf(attempt, address));
+        asked.push(attempt.owner);
+        last = ask;
       }
-      asked.push(attempt.owner);
-      last = ask;
-    }
-    args.push(JSON.stringify(asked));
-    return args;
-  }
+      args.push(JSON.stringify(asked));
+      return args;
+    },
+    answerTo: ({ onGrant }, reply) => onGrant(toGrant(reply)),
+  };
+}
 
-  answerTo({ onGrant }: Try, reply: unknown): LockGrant | Promise<LockGrant> {
-    return onGrant(toGrant(reply));
-  }
+/** Frees the lock, or gives up a place in its queue. */
+export function releases(keys: LockKeys): BatchKind<LockAttempt, LockAnswer> {
+  return {
+    one: lua.releaseScript,
+    several: lua.releaseSeveralScript,
+    oneArgs: ({ name, owner }) => ['', '4', ...keys.mutex(name), owner],
+    severalArgs(attempts) {
+      const args = ['', String(4 * attempts.length)];
+      for (const { name } of attempts) args.push(...keys.mutex(name));
+      args.push(JSON.stringify(attempts.map(({ owner }) => owner)));
+      return args;
+    },
+    answerTo: (_, reply) => answerOf(reply),
+  };
+}
+
+/** What a script is told of a wish beside its owner: lease, fences, how long the place lasts, address. */
+export function termsOf(
+  { leaseMs, fences = 1, queueMs = 0 }: LockAttempt,
+  address: string,
+): string[] {
+  return [String(leaseMs), String(fences), String(queueMs), address];
 }
 
 function sameTerms(one: Try, other: Try): boolean {
@@ -64,32 +72,4 @@ function sameTerms(one: Try, other: Try): boolean {
     one.attempt.queueMs === other.attempt.queueMs &&
     one.address === other.address
   );
-}
-
-/** Frees the lock, or gives up a place in its queue. */
-export class Releases implements BatchKind<LockAttempt, LockAnswer> {
-  readonly several = lua.releaseSeveralScript;
-  private readonly driver: RedisDriver;
-  private readonly keys: LockKeys;
-
-  constructor(driver: RedisDriver, keys: LockKeys) {
-    this.driver = driver;
-    this.keys = keys;
-  }
-
-  alone({ name, owner }: LockAttempt): Promise<LockAnswer> {
-    const args = ['', '4', ...this.keys.mutex(name), owner];
-    return runScript(this.driver, lua.releaseScript, args, answerOf);
-  }
-
-  argsOf(attempts: readonly LockAttempt[]): string[] {
-    const args = ['', String(4 * attempts.length)];
-    for (const { name } of attempts) args.push(...this.keys.mutex(name));
-    args.push(JSON.stringify(attempts.map(({ owner }) => owner)));
-    return args;
-  }
-
-  answerTo(_: LockAttempt, reply: unknown): LockAnswer {
-    return answerOf(reply);
-  }
 }

@@ -15,7 +15,7 @@ import { Batch, type Traffic } from './batch.ts';
 import type { RedisDriver } from './driver.ts';
 import { Inbox, type OnPush } from './inbox.ts';
 import { LockKeys } from './keys.ts';
-import { Releases, Tries, type Try } from './mutex.ts';
+import { releases, type Try, termsOf, tries } from './mutex.ts';
 import { Renewals } from './renewals.ts';
 import { type Replicas, ReplicaWait } from './replicas.ts';
 import { answerOf, toGrant } from './replies.ts';
@@ -63,9 +63,9 @@ export class RedisLocks implements LockStore {
   constructor({ driver, runtime, prefix, wakeup, replicas }: RedisLocksParts) {
     this.driver = driver;
     this.keys = new LockKeys(driver.prefixesKeys ? prefix : driver.keyPrefix + prefix);
-    const traffic: Traffic = { underWay: 0 };
-    this.tries = new Batch(driver, traffic, new Tries(driver, this.keys));
-    this.releases = new Batch(driver, traffic, new Releases(driver, this.keys));
+    const traffic: Traffic = { underWay: 0, bySlot: driver.cluster };
+    this.tries = new Batch(driver, traffic, tries(this.keys));
+    this.releases = new Batch(driver, traffic, releases(this.keys));
     this.renewals = new Renewals(driver);
     if (replicas !== undefined) this.replicas = new ReplicaWait(driver, replicas);
     if (wakeup === 'push') {
@@ -146,6 +146,7 @@ export class RedisLocks implements LockStore {
       '4',
       ...this.keys.mutex(attempt.name),
       attempt.owner,
+      next.owner,
       ...termsOf(next, address),
     ];
     const passed = await runScript(this.driver, lua.passScript, args, (reply) => {
@@ -211,7 +212,8 @@ export class RedisLocks implements LockStore {
     } else {
       const { take, limit, urgent } = share;
       const size = [String(take), String(limit), urgent ? '1' : '0'];
-      const args = ['', '5', ...this.keys.shares(name), ...termsOf(attempt, address), ...size];
+      const wish = [attempt.owner, ...termsOf(attempt, address)];
+      const args = ['', '5', ...this.keys.shares(name), ...wish, ...size];
       granted = runScript(this.driver, lua.shareTryScript, args, (reply) =>
         onGrant(toGrant(reply)),
       );
@@ -224,13 +226,6 @@ export class RedisLocks implements LockStore {
     this.warned = true;
     warnOfEviction(this.driver, this.name);
   }
-}
-
-function termsOf(
-  { owner, leaseMs, fences = 1, queueMs = 0 }: LockAttempt,
-  inbox: string,
-): string[] {
-  return [owner, String(leaseMs), String(fences), String(queueMs), inbox];
 }
 
 const asItIs: Try['onGrant'] = (grant) => grant;

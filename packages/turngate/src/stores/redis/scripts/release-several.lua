@@ -5,14 +5,6 @@
 -- owners: JSON list, in the order of KEYS
 -- include: queue
 -- include: mutex
-local function free(owner)
-  local answer = release(owner)
-  if answer ~= 2 then
-    serve(nil)
-  end
-  return answer
-end
-
 local answers = {}
 for i, owner in ipairs(cjson.decode(ARGV[1])) do
   LOCK, QUEUE, WAITERS, FENCE = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]

@@ -12,8 +12,4 @@ if ours and redis.call('EXISTS', KEYS[2]) == 0 then
 end
 -- include: queue
 -- include: mutex
-local answer = release(ARGV[1])
-if answer ~= 2 then
-  serve(nil)
-end
-return answer
+return free(ARGV[1])
