@@ -32,12 +32,14 @@ async function runChecks() {
 async function runTests() {
   const first = await runVitest(vitestArgs);
   const { files, rounds } = secondChance(first);
+  tellUnhandled(first);
   if (files.length === 0) return first.counts;
   const names = files.join(', ');
   let again = first;
   for (let round = 1; round <= rounds; round += 1) {
     console.log(`\nturngate: failed, run again alone (${round} of ${rounds}): ${names}\n`);
     again = await runVitest([...files, '--maxWorkers=1']);
+    tellUnhandled(again);
     if (again.counts.failed > 0) break;
   }
   if (again.counts.failed === 0) console.log(`turngate: UNSTEADY, failed once: ${names}`);
@@ -48,6 +50,13 @@ async function runTests() {
     failed: again.counts.failed,
     skipped: skipped - inFiles.skipped + again.counts.skipped,
   };
+}
+
+/** Once more at the end, in one line each: above, an error is told with all that hangs on it. */
+function tellUnhandled({ unhandled }) {
+  for (const { file, message } of unhandled) {
+    console.log(`turngate: an error that no test has caught, in ${file ?? 'no file'}: ${message}`);
+  }
 }
 
 async function runVitest(args) {

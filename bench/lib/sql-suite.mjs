@@ -45,7 +45,7 @@ export async function startSqlServers({ say }) {
 }
 
 async function openAdmins(postgres, mariadb) {
-  const admin = new pg.Pool({ connectionString: postgres.url, max: 1 });
+  const admin = openPg(postgres.url, 1);
   await postgresStore.migrate(admin);
   await admin.query(SCHEMA);
   await admin.query('VACUUM ANALYZE accounts');

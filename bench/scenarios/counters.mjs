@@ -1,6 +1,6 @@
 // Counts, which no load can change: trips and statements of a first call and of a repeat, and what
 // 20 simultaneous calls of one key get.
-import pg from 'pg';
+import { openPg } from '../lib/sql-suite.mjs';
 import { countWire } from '../lib/wire-count.mjs';
 import { guarded } from './guarded.mjs';
 import * as hand from './hand-written.mjs';
@@ -35,7 +35,7 @@ export const counters = {
 export async function runCounters(url, variants) {
   const rows = [];
   for (const { id, label, open } of variants) {
-    const pool = new pg.Pool({ connectionString: url, max: IN_FLIGHT });
+    const pool = openPg(url);
     const wire = countWire(pool);
     const { call, close } = open(pool);
     try {

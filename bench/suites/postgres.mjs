@@ -2,7 +2,6 @@
 // PostgreSQL. The method and the last figures are in README.md.
 import { readFile, writeFile } from 'node:fs/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
-import pg from 'pg';
 import postgresJs from 'postgres';
 import { migrate } from 'turngate/postgres';
 import { startDelayProxy } from '../lib/delay-proxy.mjs';
@@ -11,6 +10,7 @@ import { measure } from '../lib/measure.mjs';
 import { readOptions } from '../lib/options.mjs';
 import { counterTable, losingRows, NETWORKS, scenarioTable, withSection } from '../lib/report.mjs';
 import { SETTINGS, startPostgres, throughPort } from '../lib/servers.mjs';
+import { openPg } from '../lib/sql-suite.mjs';
 import { counters, runCounters } from '../scenarios/counters.mjs';
 import { firstCall, firstCallPostgresJs } from '../scenarios/first-call.mjs';
 import { repeats } from '../scenarios/repeats.mjs';
@@ -32,7 +32,7 @@ function chosen(scenario, only) {
 }
 
 async function openClients(url) {
-  const pool = new pg.Pool({ connectionString: url, max: IN_FLIGHT, idleTimeoutMillis: 0 });
+  const pool = openPg(url);
   const sql = postgresJs(url, { max: IN_FLIGHT, onnotice() {} });
   return { pool, sql, close: () => Promise.all([pool.end(), sql.end()]) };
 }
@@ -76,7 +76,7 @@ async function overNetwork(network, server, { scenarios, admin, options, signal 
 }
 
 async function runAll(server, options, signal) {
-  const admin = new pg.Pool({ connectionString: server.url, max: 1 });
+  const admin = openPg(server.url, 1);
   try {
     await admin.query(SCHEMA);
     await migrate(admin);

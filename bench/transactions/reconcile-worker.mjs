@@ -1,8 +1,8 @@
 // The process that reconciles. The lines are made as they are asked for, as from a cursor.
-import pg from 'pg';
 import { postgresDatabase } from 'turngate/postgres';
 import { reconcile } from 'turngate/reconcile';
 import { serve } from '../lib/child.mjs';
+import { openPg } from '../lib/sql-suite.mjs';
 
 const FROM_MS = Date.UTC(2026, 10, 28);
 const DAY_MS = 86_400_000;
@@ -31,7 +31,7 @@ async function* linesOf(side, keys) {
 
 serve({
   async reconcile({ url, keys }) {
-    const pool = new pg.Pool({ connectionString: url, max: 4 });
+    const pool = openPg(url, 4);
     const startMs = performance.now();
     const { report } = await reconcile({
       database: postgresDatabase(pool),

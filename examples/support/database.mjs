@@ -23,9 +23,9 @@ export async function openDatabase() {
     ? { url: process.env.DATABASE_URL, stop: async () => {} }
     : await startServer();
   const schema = `turngate_example_${randomBytes(6).toString('hex')}`;
-  const admin = new pg.Pool({ connectionString: server.url, max: 1 });
+  const admin = openPool({ connectionString: server.url, max: 1 });
   await admin.query(`CREATE SCHEMA ${schema}`);
-  const pool = new pg.Pool({
+  const pool = openPool({
     connectionString: server.url,
     max: 10,
     options: `-c search_path=${schema}`,
@@ -39,6 +39,13 @@ export async function openDatabase() {
       await server.stop();
     },
   };
+}
+
+/** Without a listener, an idle connection that the server ends would end the process. */
+function openPool(options) {
+  const pool = new pg.Pool(options);
+  pool.on('error', (error) => console.error(`lost an idle connection: ${error.message}`));
+  return pool;
 }
 
 async function startServer() {

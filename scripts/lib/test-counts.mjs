@@ -45,7 +45,7 @@ export function secondChance({ code, results, unhandled }) {
   if (code !== 1 || failedFiles.length === 0 || failedFiles.some(isBroken)) return none;
   if (failedFiles.length > filesAgainMax) return none;
   const files = failedFiles.map(({ name }) => name);
-  if (unhandled.some((file) => !files.includes(file))) return none;
+  if (unhandled.some(({ file }) => !files.includes(file))) return none;
   const failures = failedFiles.flatMap(({ tests }) => tests.filter(isFailed));
   const onlyLate = failures.every(({ failureMessages }) =>
     failureMessages.every((text) => waited.test(text)),

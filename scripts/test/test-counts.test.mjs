@@ -13,7 +13,12 @@ const file = (name, ...tests) => {
 
 const none = { files: [], rounds: 0 };
 
-const chance = (code, results, unhandled = []) => secondChance({ code, results, unhandled });
+const chance = (code, results, origins = []) =>
+  secondChance({
+    code,
+    results,
+    unhandled: origins.map((file) => ({ file, message: 'Error: x' })),
+  });
 
 describe('which files run again', () => {
   it('once, those that only gave up waiting', () => {

@@ -105,6 +105,7 @@ describe.skipIf(postgresUrl === '')('two processes on one PostgreSQL', () => {
 
 describe('a PostgreSQL that is away', () => {
   const pool = new pg.Pool({ connectionString: 'postgres://x:x@127.0.0.1:1/x', max: 2 });
+  pool.on('error', () => undefined);
   const gate = createGate({ records: postgres(pool) });
   const away = { name: 'away', gate } as unknown as World;
   afterAll(() => pool.end());

@@ -22,6 +22,7 @@ const sqliteEffect = sqliteTable('orm_effect', { line: sqliteText('line').notNul
 ormSuite<any>('Drizzle', {
   async postgres({ url }) {
     const pool = new pg.Pool({ connectionString: url, max: 8 });
+    pool.on('error', () => undefined);
     const db = drizzlePg(pool);
     return {
       transaction: (body) => db.transaction(body),

@@ -3,12 +3,12 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { PGlite } from '@electric-sql/pglite';
-import pg from 'pg';
 import postgresJs from 'postgres';
 import { describe, expect, it } from 'vitest';
 import { errorTable } from '../src/core/errors.ts';
 import { memory } from '../src/stores/memory/index.ts';
 import { postgres } from '../src/stores/postgres/index.ts';
+import { createPool } from './support/postgres.ts';
 
 /** Rows of the Markdown table whose first heading is `first`, as objects by heading. */
 function tableOf(page: string, first: string): Record<string, string>[] {
@@ -42,7 +42,7 @@ describe('docs/errors.md', () => {
 
 describe('docs/guarantees.md', () => {
   // None of these clients is connected: opening a store sends nothing.
-  const pool = new pg.Pool();
+  const pool = createPool('postgres://127.0.0.1:1/none');
   const sql = postgresJs({ max: 1 });
 
   // A PGlite by shape: its constructor would start a database, which takes seconds.

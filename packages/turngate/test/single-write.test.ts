@@ -1,5 +1,4 @@
 /** Single writes on PostgreSQL through each client: once, replayed, refused, settled. */
-import pg from 'pg';
 import postgresJs from 'postgres';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { createGate } from '../src/index.ts';
@@ -7,7 +6,7 @@ import { memory } from '../src/stores/memory/index.ts';
 import { type PostgresClient, postgres } from '../src/stores/postgres/index.ts';
 import { turn, until } from './support/clock.ts';
 import { rejection } from './support/errors.ts';
-import { createDatabase, serverUrl, type TestDatabase } from './support/postgres.ts';
+import { createDatabase, createPool, serverUrl, type TestDatabase } from './support/postgres.ts';
 
 interface Pay {
   readonly orderNo: string;
@@ -18,8 +17,7 @@ const kinds = [
   {
     name: 'pg',
     open(url: string) {
-      const pool = new pg.Pool({ connectionString: url, max: 8 });
-      pool.on('error', () => undefined);
+      const pool = createPool(url, { max: 8 });
       return { client: pool as PostgresClient, end: () => pool.end() };
     },
   },
@@ -284,7 +282,7 @@ describe.skipIf(serverUrl === '').each(kinds)('a single write through $name', ({
 
 describe('a declared single write', () => {
   // Nothing listens there: whatever is refused is refused before any I/O.
-  const nowhere = () => postgres(new pg.Pool({ connectionString: 'postgres://127.0.0.1:1/none' }));
+  const nowhere = () => postgres(createPool('postgres://127.0.0.1:1/none'));
   const statement = 'UPDATE paid SET amount = $1::bigint';
   const declared = (values: () => readonly never[]) => ({
     name: 'pay',

@@ -19,6 +19,7 @@ const schema = [
 
 async function openPostgres(): Promise<Opened> {
   const pool = new pg.Pool({ connectionString: url, max: connections });
+  pool.on('error', () => undefined); // The server goes before the last connection does.
   await migrate(pool);
   for (const text of schema) await pool.query(text);
   const reset = async (): Promise<void> => {

@@ -1,6 +1,6 @@
 /** The laws every broker wrapper keeps, against a real broker and a real database. */
 import { lookForProgram } from '@turngate/test-servers';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { SqlDatabase, SqlSession } from '../../src/contract/sql-session.ts';
 import {
@@ -13,7 +13,7 @@ import {
 } from '../../src/message/index.ts';
 import { postgresDatabase } from '../../src/stores/postgres/index.ts';
 import { door, until } from '../support/clock.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool, type TestDatabase } from '../support/postgres.ts';
 import type { BrokerKind, Rig, TestConsumer } from './rig.ts';
 
 const outbox = createOutbox();
@@ -43,7 +43,7 @@ export function brokerLaws(kind: BrokerKind): void {
     beforeAll(async () => {
       await kind.start();
       target = await createDatabase();
-      pool = new pg.Pool({ connectionString: target.url, max: 20 });
+      pool = createPool(target.url, { max: 20 });
       database = postgresDatabase(pool) as SqlDatabase;
     });
     beforeEach(async () => {

@@ -4,6 +4,7 @@ import { type TemporaryDir, temporaryDir } from '@turngate/test-servers';
 import pg from 'pg';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from 'vitest';
 import { migrate as migratePostgres } from '../../src/stores/postgres/index.ts';
+import { createPool } from '../support/postgres.ts';
 import { lapsed } from './leftovers.ts';
 import { atOnceMs, crashLaw, pollBoundMs } from './sql-crash.ts';
 import { takeovers } from './takeover.ts';
@@ -46,7 +47,7 @@ describe('PostgreSQL', () => {
   beforeAll(async () => {
     dir = await temporaryDir('chaos-pg');
     await start();
-    const pool = new pg.Pool({ connectionString: server.url, max: 1 });
+    const pool = createPool(server.url, { max: 1 });
     await migratePostgres(pool);
     await pool.end();
   });

@@ -12,6 +12,7 @@ import { postgresLocks, postgresSession } from '../../dist/stores/postgres/index
 
 const [kind, url, id, locksUrl, leaseMs, scheme] = process.argv.slice(2);
 const locksPool = new pg.Pool({ connectionString: locksUrl, max: 3 });
+locksPool.on('error', () => undefined);
 const gate = createGate({ records: memory(), locks: postgresLocks(locksPool) });
 
 /** A connection of its own, as a session. */

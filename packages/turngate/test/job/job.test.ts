@@ -1,6 +1,6 @@
 /** Jobs over several nodes on one database: one run per period, whatever happens to a node. */
 import { startProxy } from '@turngate/test-servers';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import {
@@ -25,7 +25,7 @@ describe.skipIf(inject('postgresUrl') === '')('jobs', () => {
 
   beforeAll(async () => {
     target = await createDatabase();
-    pool = new pg.Pool({ connectionString: target.url, max: 10 });
+    pool = createPool(target.url);
     database = postgresDatabase(pool) as SqlDatabase;
   });
   afterAll(async () => {

@@ -9,6 +9,7 @@ import { postgresLocks } from '../../dist/stores/postgres/index.js';
 
 const [role, locksUrl, redisUrl, name, number] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: locksUrl, max: 3 });
+pool.on('error', () => undefined);
 const gate = createGate({ records: memory(), locks: postgresLocks(pool) });
 
 if (role === 'reader') {

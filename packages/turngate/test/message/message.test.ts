@@ -1,5 +1,5 @@
 /** Outbox, relay, inbox on a real database, with a broker that fails, repeats and reorders. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, inject, it } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import {
@@ -11,7 +11,7 @@ import {
 } from '../../src/message/index.ts';
 import { postgresDatabase } from '../../src/stores/postgres/index.ts';
 import { until } from '../support/clock.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool, type TestDatabase } from '../support/postgres.ts';
 
 const writers = 5;
 /** How many messages four relays send: `TURNGATE_OUTBOX_ROWS`, a multiple of the writers. */
@@ -27,7 +27,7 @@ describe.skipIf(inject('postgresUrl') === '')('messages', () => {
 
   beforeAll(async () => {
     target = await createDatabase();
-    pool = new pg.Pool({ connectionString: target.url, max: 20 });
+    pool = createPool(target.url, { max: 20 });
     database = postgresDatabase(pool) as SqlDatabase;
   });
   beforeEach(() => {

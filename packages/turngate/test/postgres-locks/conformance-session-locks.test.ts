@@ -1,4 +1,3 @@
-import pg from 'pg';
 import postgresJs from 'postgres';
 import { afterAll, beforeAll, describe, it } from 'vitest';
 import { lockStoreSuite } from '../../src/conformance/index.ts';
@@ -8,14 +7,14 @@ import {
   postgresSessionLocks,
 } from '../../src/stores/postgres/index.ts';
 import { pause } from '../support/clock.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool, type TestDatabase } from '../support/postgres.ts';
 import { describeWith } from '../support/servers.ts';
 
 const clients: Record<
   string,
   (url: string) => PostgresSessionClient & { end(): Promise<unknown> }
 > = {
-  pg: (url) => new pg.Pool({ connectionString: url, max: 3 }),
+  pg: (url) => createPool(url, { max: 3 }),
   'postgres.js': (url) => postgresJs(url, { max: 3, onnotice: () => {} }),
 };
 

@@ -1,5 +1,5 @@
 /** Reconciliation on a real database: every injected difference in its class, none on clean data. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import type { FindingCode } from '../../src/reconcile/finding.ts';
@@ -17,7 +17,7 @@ import {
   type Side,
 } from '../../src/reconcile/index.ts';
 import { postgresDatabase } from '../../src/stores/postgres/index.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool, type TestDatabase } from '../support/postgres.ts';
 
 const fromMs = Date.UTC(2026, 10, 28);
 const dayMs = 86_400_000;
@@ -112,7 +112,7 @@ describe.skipIf(inject('postgresUrl') === '')('reconciling a day', () => {
 
   beforeAll(async () => {
     target = await createDatabase();
-    pool = new pg.Pool({ connectionString: target.url, max: 12 });
+    pool = createPool(target.url, { max: 12 });
     database = postgresDatabase(pool) as SqlDatabase;
   });
   afterAll(async () => {

@@ -1,6 +1,5 @@
 /** Gates over each database, as coordinators and participants use them. */
 import { createPool } from 'mysql2/promise';
-import pg from 'pg';
 import { inject } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import type { StagedStore } from '../../src/contract/staged-store.ts';
@@ -18,7 +17,7 @@ import {
   postgresStaged,
 } from '../../src/stores/postgres/index.ts';
 import { createMariadbDatabase } from '../support/mariadb.ts';
-import { createDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool as createPostgresPool } from '../support/postgres.ts';
 
 export interface Opened {
   readonly database: SqlDatabase;
@@ -31,7 +30,7 @@ const effect = 'CREATE TABLE effect (line VARCHAR(200) NOT NULL)';
 
 async function openPostgres(): Promise<Opened> {
   const target = await createDatabase({ migrated: false });
-  const pool = new pg.Pool({ connectionString: target.url, max: 12 });
+  const pool = createPostgresPool(target.url, { max: 12 });
   await migrate(pool);
   return {
     database: postgresDatabase(pool) as SqlDatabase,

@@ -1,10 +1,10 @@
 /** Hot stock under many buyers: never oversold, never undersold, one per customer, no deadlock. */
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, inject, it } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import { createStock, type Reserve, type ReserveResult, rebalance } from '../../src/stock/index.ts';
 import { postgresDatabase } from '../../src/stores/postgres/index.ts';
-import { createDatabase, type TestDatabase } from '../support/postgres.ts';
+import { createDatabase, createPool, type TestDatabase } from '../support/postgres.ts';
 
 describe.skipIf(inject('postgresUrl') === '')('hot stock', () => {
   let target: TestDatabase;
@@ -15,7 +15,7 @@ describe.skipIf(inject('postgresUrl') === '')('hot stock', () => {
 
   beforeAll(async () => {
     target = await createDatabase();
-    pool = new pg.Pool({ connectionString: target.url, max: 40 });
+    pool = createPool(target.url, { max: 40 });
     database = postgresDatabase(pool) as SqlDatabase;
   });
   afterAll(async () => {

@@ -1,13 +1,12 @@
 /** The SQL databases of this test run, alike: for suites that hold on each of them. */
 import { createPool } from 'mysql2/promise';
-import pg from 'pg';
 import { inject } from 'vitest';
 import type { SqlDatabase } from '../../src/contract/sql-session.ts';
 import { noSteps, together } from '../../src/contract/sql-together.ts';
 import { migrate as migrateMysql, mysqlDatabase } from '../../src/stores/mysql/index.ts';
 import { migrate, postgresDatabase } from '../../src/stores/postgres/index.ts';
 import { createMariadbDatabase } from './mariadb.ts';
-import { createDatabase } from './postgres.ts';
+import { createDatabase, createPool as createPostgresPool } from './postgres.ts';
 
 /** An open database with Turngate's tables and a table for effects. */
 export interface OpenDatabase {
@@ -66,8 +65,7 @@ function postgresKind(isolation: string): DatabaseKind {
     missing: inject('postgresUrl') === '',
     async open(connections = 12) {
       const target = await createDatabase({ migrated: false });
-      const pool = new pg.Pool({ connectionString: target.url, max: connections });
-      pool.on('error', () => undefined);
+      const pool = createPostgresPool(target.url, { max: connections });
       await migrate(pool);
       return {
         database: withLevel(postgresDatabase(pool) as SqlDatabase, async () => {

@@ -8,6 +8,7 @@ import { postgresLocks } from '../../dist/stores/postgres/index.js';
 
 const [url, name, rounds, leaseMs, mode] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 3 });
+pool.on('error', () => undefined);
 const gate = createGate({ records: memory(), locks: postgresLocks(pool) });
 const options = { leaseMs: Number(leaseMs), waitMs: 20_000 };
 const say = (line) => process.stdout.write(`${line}\n`);

@@ -6,6 +6,7 @@ import { postgresLocks, postgresSessionLocks } from '../../dist/stores/postgres/
 
 const [url, mode] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 2 });
+pool.on('error', () => undefined);
 const locks = mode === 'table' ? postgresLocks(pool) : postgresSessionLocks(pool);
 const gate = createGate({ records: memory(), locks });
 await (await gate.acquire('exit')).release();

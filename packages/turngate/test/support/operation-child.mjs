@@ -6,6 +6,7 @@ import { postgres } from '../../dist/stores/postgres/index.js';
 
 const [url, key, where] = process.argv.slice(2);
 const pool = new pg.Pool({ connectionString: url, max: 2 });
+pool.on('error', () => undefined);
 const gate = createGate({ records: postgres(pool) });
 const pay = gate.operation({
   name: 'child.pay',

@@ -27,8 +27,7 @@ export async function createDatabase(options: { migrated?: boolean } = {}): Prom
   await asServerAdmin(`CREATE DATABASE ${name}`);
   const url = new URL(serverUrl);
   url.pathname = `/${name}`;
-  const admin = new pg.Pool({ connectionString: url.href, max: 3 });
-  admin.on('error', () => {}); // Dropping the database ends its connections.
+  const admin = createPool(url.href, { max: 3 });
   await admin.query(effectTable);
   if (options.migrated !== false) await migrate(admin);
   return {
@@ -55,7 +54,10 @@ async function asServerAdmin(statement: string): Promise<void> {
   }
 }
 
-/** A pool whose idle clients may be killed by tests. */
+/**
+ * A pool whose idle clients may be killed: by a test, or by dropping the database, for `end()`
+ * resolves before the server has taken leave of them. Every pool of the tests is made here.
+ */
 export function createPool(url: string, config: pg.PoolConfig = {}): pg.Pool {
   const pool = new pg.Pool({ connectionString: url, max: 10, ...config });
   pool.on('error', () => {});
