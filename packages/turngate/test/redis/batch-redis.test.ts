@@ -1,11 +1,12 @@
 import { startRedis } from '@turngate/test-servers';
 import { expect, it } from 'vitest';
-import type { LockAttempt, LockGranted } from '../../src/contract/lock-store.ts';
+import type { LockAttempt, LockGrant, LockGranted } from '../../src/contract/lock-store.ts';
 import { isTurngateError } from '../../src/core/errors.ts';
 import { createGate } from '../../src/index.ts';
 import { memory } from '../../src/stores/memory/index.ts';
 import { type ClosableLockStore, redisLocks } from '../../src/stores/redis/index.ts';
 import { LockKeys } from '../../src/stores/redis/keys.ts';
+import { until } from '../support/clock.ts';
 import { describeWith, serverUrl } from '../support/servers.ts';
 import { attemptAt, clientKinds, endAfter, freshPrefix, ioredis } from './support.ts';
 
@@ -52,6 +53,69 @@ for (const [kind, connect] of Object.entries(clientKinds)) {
       });
       expect(scripts).toBeLessThanOrEqual(42);
       expect(await ioredis(own.url).keys('*lock:*')).toEqual([]);
+    });
+
+    it('5,000 names of one tick are all taken and all let go', async () => {
+      const store = await open();
+      const attempts = many(5_000, 'flood');
+      const grants = await askAll(store, attempts);
+      expect(grants.every((grant) => grant.kind === 'granted')).toBe(true);
+      expect(new Set(await releaseAll(store, attempts))).toEqual(new Set(['ours']));
+    });
+
+    it('a fence is above all that were given out for its name, also when the counter is ahead', async () => {
+      const store = await open();
+      const last = new Map<string, bigint>();
+      const round = async (terms: Partial<LockAttempt>, together: boolean): Promise<void> => {
+        const attempts = many(40, 'grows').map((attempt) => ({ ...attempt, ...terms }));
+        const grants: LockGrant[] = [];
+        if (together) grants.push(...(await askAll(store, attempts)));
+        else for (const attempt of attempts) grants.push(await store.tryAcquire(attempt));
+        for (const [i, { name, fences = 1 }] of attempts.entries()) {
+          const { fence } = grants[i] as LockGranted;
+          expect(fence).toBeGreaterThan(last.get(name) ?? 0n);
+          last.set(name, fence + BigInt(fences) - 1n);
+        }
+        expect(new Set(await releaseAll(store, attempts))).toEqual(new Set(['ours']));
+      };
+      const ahead = 1_000_000_000; // In microseconds of the clock that fences begin with.
+      for (const together of [false, true, true, false, false, true]) {
+        await round({ fences: ahead }, together);
+        await round({}, together);
+      }
+    });
+
+    it('of two owners that ask for one name in one tick one gets it, and asking twice changes nothing', async () => {
+      const store = await open();
+      const [one, other] = [many(20, 'twice'), many(20, 'twice')];
+      const grants = await askAll(store, [...one, ...other, ...one]);
+      const kinds = grants.map(({ kind }) => kind);
+      expect(kinds.slice(0, 20)).toEqual(Array(20).fill('granted'));
+      expect(kinds.slice(20, 40)).toEqual(Array(20).fill('held'));
+      expect(grants.slice(40)).toEqual(grants.slice(0, 20));
+      await releaseAll(store, other);
+      expect(new Set(await releaseAll(store, one))).toEqual(new Set(['ours']));
+    });
+
+    it('a free lock for which somebody stands in the queue is not given to those behind', async () => {
+      const [here, there] = [await open(), await open()];
+      await askAll(
+        here,
+        many(20, 'kept').map((attempt) => ({ ...attempt, leaseMs: 100 })),
+      );
+      const first = many(20, 'kept').map((attempt) => ({ ...attempt, queueMs: 60_000 }));
+      const heard = first.map(
+        (waiter) => new Promise((resolve) => void there.watch?.(waiter, resolve)),
+      );
+      await askAll(there, first);
+      const admin = ioredis(serverUrl('redis'));
+      await until('the leases have ended', async () => {
+        return (await admin.keys(`${prefix}*lock:kept*`)).length === 0;
+      });
+      const late = await askAll(here, many(20, 'kept'));
+      expect(late.map(({ kind }) => kind)).toEqual(Array(20).fill('held'));
+      await Promise.all(heard);
+      expect(new Set(await releaseAll(there, first))).toEqual(new Set(['ours']));
     });
 
     it('one of the names failing fails alone, whatever its place', async () => {

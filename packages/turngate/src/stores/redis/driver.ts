@@ -26,8 +26,8 @@ export interface RedisDriver {
   /** Do commands of one tick follow each other on one connection, so that WAIT means the last? */
   readonly ordered: boolean;
   /**
-   * How many locks a command should be about at most. A client that writes each command at once does
-   * well with several: the server works on the first while we make the next.
+   * How many locks a command should be about at most. More cost less each, but the server must have
+   * the first command to work on while we make the next.
    */
   readonly locksPerCommand: number;
   /** Put before every key and channel by whoever configured the client. */
@@ -46,8 +46,11 @@ export interface RedisDriver {
    * @param key where it belongs in a cluster; for a command without a key left out
    */
   command(name: string, args: string[], key?: string): Promise<unknown>;
-  /** Lets go of what was sent in this tick, instead of at its end: the server starts on it. */
-  flush(): void;
+  /**
+   * Lets go of what was sent in this tick, instead of at its end: the server starts on it. False
+   * where the client writes at the end of the turn whatever we do.
+   */
+  flush(): boolean;
   /**
    * Listens to one channel on a connection of its own, opened now and kept up; returns its end. Ends
    * by itself with the client.

@@ -24,17 +24,26 @@ export function tries(keys: LockKeys): BatchKind<Try, LockGrant> {
       return ['', '4', ...keys.mutex(name), owner, ...termsOf(attempt, address)];
     },
     severalArgs(asks) {
-      const args = ['', String(4 * asks.length)];
-      const asked: (string | string[])[] = [];
-      let last: Try | undefined;
-      for (const ask of asks) {
-        const { attempt, address } = ask;
-        args.push(...keys.mutex(attempt.name));
-        if (last === undefined || !sameTerms(last, ask)) asked.push(termsOf(attempt, address));
-        asked.push(attempt.owner);
-        last = ask;
-      }
-      args.push(JSON.stringify(asked));
+      const { length } = asks;
+      const args = new Array<string>(3 * length + 4);
+      const asked: (string | number)[] = [];
+      let lease = 0;
+      let fencesMax = 1;
+      asks.forEach(({ attempt: { name, owner, leaseMs, fences = 1 } }, i) => {
+        const [lock, queue, , fence] = keys.mutex(name);
+        args[i + 2] = fence;
+        args[i + 2 + length] = queue;
+        args[i + 2 + 2 * length] = lock;
+        if (lease !== leaseMs) {
+          lease = leaseMs;
+          asked.push(lease);
+        }
+        asked.push(owner);
+        if (fences > fencesMax) fencesMax = fences;
+      });
+      args[1] = String(3 * length);
+      args[3 * length + 2] = JSON.stringify(asked);
+      args[3 * length + 3] = String(fencesMax);
       return args;
     },
     answerTo: ({ onGrant }, reply) => onGrant(toGrant(reply)),
@@ -48,9 +57,16 @@ export function releases(keys: LockKeys): BatchKind<LockAttempt, LockAnswer> {
     several: lua.releaseSeveralScript,
     oneArgs: ({ name, owner }) => ['', '4', ...keys.mutex(name), owner],
     severalArgs(attempts) {
-      const args = ['', String(4 * attempts.length)];
-      for (const { name } of attempts) args.push(...keys.mutex(name));
-      args.push(JSON.stringify(attempts.map(({ owner }) => owner)));
+      const { length } = attempts;
+      const args = new Array<string>(2 * length + 3);
+      const owners = attempts.map(({ name, owner }, i) => {
+        const [lock, queue] = keys.mutex(name);
+        args[i + 2] = queue;
+        args[i + 2 + length] = lock;
+        return owner;
+      });
+      args[1] = String(2 * length);
+      args[2 * length + 2] = JSON.stringify(owners);
       return args;
     },
     answerTo: (_, reply) => answerOf(reply),
@@ -63,13 +79,4 @@ export function termsOf(
   address: string,
 ): string[] {
   return [String(leaseMs), String(fences), String(queueMs), address];
-}
-
-function sameTerms(one: Try, other: Try): boolean {
-  return (
-    one.attempt.leaseMs === other.attempt.leaseMs &&
-    one.attempt.fences === other.attempt.fences &&
-    one.attempt.queueMs === other.attempt.queueMs &&
-    one.address === other.address
-  );
 }

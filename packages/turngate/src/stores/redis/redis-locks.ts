@@ -63,7 +63,12 @@ export class RedisLocks implements LockStore {
   constructor({ driver, runtime, prefix, wakeup, replicas }: RedisLocksParts) {
     this.driver = driver;
     this.keys = new LockKeys(driver.prefixesKeys ? prefix : driver.keyPrefix + prefix);
-    const traffic: Traffic = { underWay: 0, bySlot: driver.cluster };
+    const traffic: Traffic = {
+      underWay: 0,
+      crowded: false,
+      unwritten: false,
+      bySlot: driver.cluster,
+    };
     this.tries = new Batch(driver, traffic, tries(this.keys));
     this.releases = new Batch(driver, traffic, releases(this.keys));
     this.renewals = new Renewals(driver);

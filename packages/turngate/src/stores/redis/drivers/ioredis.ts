@@ -89,7 +89,7 @@ const commandsPerWrite = 32;
  * tick leave in few writes. While nothing is under way a command leaves at once, so that a lone one
  * pays nothing. Not ioredis' auto-pipelining, which costs it a turn of the event loop.
  */
-function corkPerTick(inner: Inner): { cork(): void; flush(): void } {
+function corkPerTick(inner: Inner): { cork(): void; flush(): boolean } {
   let corked: Corkable | undefined;
   let commands = 0;
   const uncork = (stream: Corkable): void => {
@@ -113,11 +113,12 @@ function corkPerTick(inner: Inner): { cork(): void; flush(): void } {
     },
     flush() {
       if (corked !== undefined) uncork(corked);
+      return true;
     },
   };
 }
 
-const noCork = { cork() {}, flush() {} };
+const noCork = { cork() {}, flush: () => true };
 
 /** A command without what `client.evalsha` does around it: rest arguments, auto-pipelining, stacks. */
 function directSend(

@@ -1,17 +1,21 @@
--- Frees several locks, or gives up places in their queues: each one as by release.
--- KEYS: lock, queue, waiters and fence of each
--- ARGV: owners
--- Reply: list of what release replies; it ends before the first one that failed
--- owners: JSON list, in the order of KEYS
--- include: queue
--- include: mutex
-local answers = {}
+-- Frees those of several locks that are ours and that nobody waits for; leaves the others alone.
+-- KEYS: queue of each, then lock of each
+-- ARGV: owners (JSON list)
+-- Reply: 0 as for one of ours, then the numbers of those left alone
+local call = redis.call
+local count = #KEYS / 2
+local held = call('MGET', unpack(KEYS, count + 1))
+local waited = call('EXISTS', unpack(KEYS, 1, count)) > 0
+local ours, reply = {}, { 0 }
 for i, owner in ipairs(cjson.decode(ARGV[1])) do
-  LOCK, QUEUE, WAITERS, FENCE = KEYS[4 * i - 3], KEYS[4 * i - 2], KEYS[4 * i - 1], KEYS[4 * i]
-  local fine, answer = pcall(free, owner)
-  if not fine then
-    break
+  local mine = held[i] and string.sub(held[i], 17) == owner
+  if mine and not (waited and call('EXISTS', KEYS[i]) == 1) then
+    ours[#ours + 1] = KEYS[count + i]
+  else
+    reply[#reply + 1] = i
   end
-  answers[i] = answer
 end
-return answers
+if ours[1] then
+  call('DEL', unpack(ours))
+end
+return reply

@@ -1,22 +1,37 @@
--- Takes several locks, or places in their queues: each one as by try, whatever becomes of the others.
--- KEYS: lock, queue, waiters and fence of each
--- ARGV: asked
--- Reply: list of what try replies; it ends before the first one that failed
--- asked: JSON list of owners, in the order of KEYS; a list [leaseMs, fences, queueMs, inbox] in it is
--- about those behind it.
--- include: queue
--- include: mutex
-local asked, at, terms = cjson.decode(ARGV[1]), 1, nil
-local answers = {}
-for i = 1, #KEYS, 4 do
-  if type(asked[at]) == 'table' then
-    terms, at = asked[at], at + 1
+-- Takes those of several locks that are free and that nobody waits for; leaves the others alone.
+-- KEYS: fence counter of each, then queue of each, then lock of each
+-- ARGV: asked, fences (the most that one of them takes)
+-- Reply: the fence of all that were taken, then the numbers of those left alone
+-- asked: JSON list of owners; a number in it is the leaseMs of those behind it
+local call = redis.call
+local count = #KEYS / 3
+local time = call('TIME')
+local fence = time[1] * 1000000 + time[2]
+-- One fence above the counters of all: two commands, however many they are.
+for _, last in ipairs(call('MGET', unpack(KEYS, 1, count))) do
+  if last and tonumber(last) >= fence then
+    fence = last + 1
   end
-  LOCK, QUEUE, WAITERS, FENCE = KEYS[i], KEYS[i + 1], KEYS[i + 2], KEYS[i + 3]
-  local fine, answer = pcall(try, asked[at], terms[1], terms[2], terms[3], terms[4])
-  if not fine then
-    break
-  end
-  answers[#answers + 1], at = answer, at + 1
 end
-return answers
+local last = string.format('%.0f', fence + ARGV[2] - 1)
+local counters = {}
+for i = 1, count do
+  counters[2 * i - 1], counters[2 * i] = KEYS[i], last
+end
+call('MSET', unpack(counters))
+local waited = call('EXISTS', unpack(KEYS, count + 1, 2 * count)) > 0
+local text = string.format('%016.0f', fence)
+local i, lease = 0, nil
+local reply = { fence }
+for _, owner in ipairs(cjson.decode(ARGV[1])) do
+  if type(owner) == 'number' then
+    lease = string.format('%.0f', owner)
+  else
+    i = i + 1
+    local free = not (waited and call('EXISTS', KEYS[count + i]) == 1)
+    if not (free and call('SET', KEYS[2 * count + i], text .. owner, 'PX', lease, 'NX')) then
+      reply[#reply + 1] = i
+    end
+  end
+end
+return reply
