@@ -1,10 +1,10 @@
 /** The answers to repeats: one place that decides, tells and counts them. */
-import type { StoredRecord } from '../contract/record-store.ts';
 import { TurngateError } from '../core/errors.ts';
 import { sameFingerprint } from '../core/fingerprint.ts';
 import { type AnsweredFrom, emit, type IdempotencyEvent, listened } from '../runtime/events.ts';
 import type { OperationPolicy, Request } from './declaration.ts';
 import { type Outcome, outcomeOf } from './outcome.ts';
+import type { Remembered } from './outcome-memory.ts';
 
 type Fact<Event> = Event extends IdempotencyEvent
   ? Omit<Event, 'operation' | 'scope' | 'key'>
@@ -20,7 +20,7 @@ export function tell(request: Request, fact: Fact<IdempotencyEvent>): void {
 export function answerRepeat<Value>(
   policy: Pick<OperationPolicy, 'name' | 'repeat'>,
   request: Request,
-  record: StoredRecord,
+  record: Remembered,
   from: AnsweredFrom,
 ): Outcome<Value> {
   checkPayload(request, record.fingerprint, from);

@@ -1,7 +1,7 @@
 /** What callers get, and how a stored record becomes it. */
-import type { StoredRecord } from '../contract/record-store.ts';
 import { decodeResult } from '../core/codec.ts';
 import { type Refusal, TurngateError } from '../core/errors.ts';
+import type { Remembered } from './outcome-memory.ts';
 
 /** The answer of an operation. */
 export interface Outcome<Value> {
@@ -14,7 +14,7 @@ export interface Outcome<Value> {
 }
 
 /** Decodes a record; a remembered refusal is thrown as REFUSED. */
-export function outcomeOf<Value>(record: StoredRecord, replayed: boolean): Outcome<Value> {
+export function outcomeOf<Value>(record: Remembered, replayed: boolean): Outcome<Value> {
   const firstProcessedAt = new Date(record.firstProcessedAtMs);
   if (record.state === 'refused') {
     const refusal = decodeResult(record.result) as Refusal;

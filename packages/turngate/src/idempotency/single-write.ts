@@ -3,6 +3,8 @@ import {
   type Claim,
   isCommitUnknown,
   type RecordStore,
+  type SingleWrite,
+  type SingleWriteAttempt,
   type StoredRecord,
 } from '../contract/record-store.ts';
 import { TurngateError } from '../core/errors.ts';
@@ -61,9 +63,12 @@ export interface SingleWriteOperation<Input, Value> {
   readonly policy: OperationPolicy;
 }
 
+type SomeStore = Pick<RecordStore<never>, 'name' | 'read' | 'singleWrite'>;
+type WritingStore = Required<SomeStore>;
+
 /** What the gate lends. */
 export interface SingleWriteParts {
-  readonly store: Pick<RecordStore<never>, 'name' | 'read' | 'singleWrite'>;
+  readonly store: SomeStore;
   readonly runtime: Runtime;
   readonly nextOwner: () => string;
   readonly memory: OutcomeMemory | undefined;
@@ -81,6 +86,7 @@ export class SingleWriteRunner<Input, Value> {
   /** What its requests are made by. */
   private readonly asOperation: OperationDeclaration<unknown, Input, undefined>;
   private readonly parts: SingleWriteParts;
+  private readonly store: WritingStore;
   private readonly flights: Flights<Input, readonly WrittenRow[]>;
   private readonly repeatShare = new RepeatShare();
 
@@ -93,13 +99,14 @@ export class SingleWriteRunner<Input, Value> {
     if (typeof statement !== 'string' || !/^\s*(insert|update|delete)\b/i.test(statement)) {
       throw optionError('statement', 'one INSERT, UPDATE or DELETE', statement);
     }
-    if (typeof parts.store.singleWrite !== 'function') {
+    if (!canWrite(parts.store)) {
       throw optionError(
         'records',
         'a store with single writes, like postgres(pool)',
         parts.store.name,
       );
     }
+    this.store = parts.store;
     this.declaration = declaration;
     this.asOperation = { ...plain, run: () => undefined };
     this.parts = parts;
@@ -125,7 +132,7 @@ export class SingleWriteRunner<Input, Value> {
   }
 
   private async write(request: Request, input: Input): Promise<Finished> {
-    const { store, runtime, nextOwner } = this.parts;
+    const { runtime, nextOwner } = this.parts;
     const { id, fingerprint } = request;
     const { statement, values } = this.declaration;
     const claim: Claim = {
@@ -137,17 +144,17 @@ export class SingleWriteRunner<Input, Value> {
     const write = { statement, values: values(input).map(boundText) };
     const startMonoMs = runtime.monoMs();
     if (this.repeatShare.readFirst()) {
-      const record = await store.read(id);
+      const record = await this.store.read(id);
       if (record !== undefined) return this.found(record);
     }
     for (let conflicts = 0; ; conflicts++) {
-      const attempt = await this.ask(() => store.singleWrite?.(claim, write), startMonoMs);
-      if (attempt?.kind === 'found') return this.found(attempt.record);
-      if (attempt?.kind === 'ran') {
+      const attempt = await this.send(claim, write, startMonoMs);
+      if (attempt.kind === 'found') return this.found(attempt.record);
+      if (attempt.kind === 'ran') {
         this.repeatShare.note(false);
         return { record: attempt.record, ran: true };
       }
-      if (attempt?.kind === 'nothing') {
+      if (attempt.kind === 'nothing') {
         throw new TurngateError(
           'NOTHING_WRITTEN',
           `${this.policy.name}: no row was there to write`,
@@ -155,7 +162,7 @@ export class SingleWriteRunner<Input, Value> {
       }
       if (conflicts >= conflictsMax) {
         const message = `${this.policy.name}: rolled back by the database again and again`;
-        throw new TurngateError('TRANSACTION_CONFLICT', message, { cause: attempt?.cause });
+        throw new TurngateError('TRANSACTION_CONFLICT', message, { cause: attempt.cause });
       }
       await sleep(runtime, backoffMs(runtime, conflicts, conflictRange));
     }
@@ -167,24 +174,27 @@ export class SingleWriteRunner<Input, Value> {
   }
 
   /** A lost answer is settled by asking again: the same owner gets what it wrote, if it did. */
-  private async ask<Answer>(
-    send: () => Promise<Answer> | undefined,
+  private send(
+    claim: Claim,
+    write: SingleWrite,
     startMonoMs: number,
-  ): Promise<Answer | undefined> {
-    const { runtime } = this.parts;
-    for (let tries = 0; ; tries++) {
-      try {
-        return await send();
-      } catch (error) {
-        if (!isCommitUnknown(error)) throw error;
-        if (runtime.monoMs() - startMonoMs > settleMs) {
-          const message = `${this.policy.name}: the database did not come back to say what happened`;
-          throw new TurngateError('OUTCOME_UNKNOWN', message, { cause: error });
-        }
-        await sleep(runtime, backoffMs(runtime, tries, { baseMs: 50, capMs: 1_000 }));
+    tries = 0,
+  ): Promise<SingleWriteAttempt> {
+    return this.store.singleWrite(claim, write).catch(async (error: unknown) => {
+      const { runtime } = this.parts;
+      if (!isCommitUnknown(error)) throw error;
+      if (runtime.monoMs() - startMonoMs > settleMs) {
+        const message = `${this.policy.name}: the database did not come back to say what happened`;
+        throw new TurngateError('OUTCOME_UNKNOWN', message, { cause: error });
       }
-    }
+      await sleep(runtime, backoffMs(runtime, tries, { baseMs: 50, capMs: 1_000 }));
+      return await this.send(claim, write, startMonoMs, tries + 1);
+    });
   }
+}
+
+function canWrite(store: SomeStore): store is WritingStore {
+  return typeof store.singleWrite === 'function';
 }
 
 /** As text; `undefined` or an object would be bound as the words "undefined" and "[object Object]". */

@@ -11,11 +11,15 @@ import { systemRuntime } from './runtime.ts';
 const seed = Math.floor(systemRuntime.random() * 2 ** 32) | 0;
 const bucketsMin = 64;
 
-class Entry<Value> {
+/** One object for all there is to an entry: whatever stays is copied twice before it is old. */
+export class Entry<Value> {
   readonly key: string;
   readonly hash: number;
   value: Value;
   next: Entry<Value> | undefined;
+  /** Its neighbours where there is an order. */
+  older: Entry<Value> | undefined = undefined;
+  younger: Entry<Value> | undefined = undefined;
 
   constructor(key: string, hash: number, value: Value, next: Entry<Value> | undefined) {
     this.key = key;
@@ -37,26 +41,38 @@ export class ChurnMap<Value> {
   }
 
   get(key: string): Value | undefined {
-    return this.find(key, hashOf(key))?.value;
+    return this.find(key)?.value;
   }
 
   has(key: string): boolean {
-    return this.find(key, hashOf(key)) !== undefined;
+    return this.find(key) !== undefined;
   }
 
   set(key: string, value: Value): void {
-    const hash = hashOf(key);
-    const entry = this.find(key, hash);
-    if (entry !== undefined) {
-      entry.value = value;
-      return;
-    }
-    const at = hash & (this.buckets.length - 1);
-    this.buckets[at] = new Entry(key, hash, value, this.buckets[at]);
-    if (++this.count > this.buckets.length) this.resize(this.buckets.length * 2);
+    this.put(key, value);
   }
 
   delete(key: string): boolean {
+    return this.take(key) !== undefined;
+  }
+
+  /** Its entry, made where it has none. */
+  protected put(key: string, value: Value): Entry<Value> {
+    const hash = hashOf(key);
+    const known = this.findIn(key, hash);
+    if (known !== undefined) {
+      known.value = value;
+      return known;
+    }
+    const at = hash & (this.buckets.length - 1);
+    const entry = new Entry(key, hash, value, this.buckets[at]);
+    this.buckets[at] = entry;
+    if (++this.count > this.buckets.length) this.resize(this.buckets.length * 2);
+    return entry;
+  }
+
+  /** Takes its entry out. */
+  protected take(key: string): Entry<Value> | undefined {
     const hash = hashOf(key);
     const at = hash & (this.buckets.length - 1);
     let before: Entry<Value> | undefined;
@@ -65,14 +81,14 @@ export class ChurnMap<Value> {
       before = entry;
       entry = entry.next;
     }
-    if (entry === undefined) return false;
+    if (entry === undefined) return undefined;
     if (before === undefined) this.buckets[at] = entry.next;
     else before.next = entry.next;
     entry.next = undefined;
     this.count--;
     const { length } = this.buckets;
     if (length > bucketsMin && this.count < length / 8) this.resize(length / 2);
-    return true;
+    return entry;
   }
 
   /** What is in it now; it may change while they are looked at. */
@@ -86,7 +102,11 @@ export class ChurnMap<Value> {
     return found;
   }
 
-  private find(key: string, hash: number): Entry<Value> | undefined {
+  protected find(key: string): Entry<Value> | undefined {
+    return this.findIn(key, hashOf(key));
+  }
+
+  private findIn(key: string, hash: number): Entry<Value> | undefined {
     let entry = this.buckets[hash & (this.buckets.length - 1)];
     while (entry !== undefined && (entry.hash !== hash || entry.key !== key)) entry = entry.next;
     return entry;

@@ -1,55 +1,29 @@
 /** A map in the order of use: what was put in or used last is youngest. */
-import { ChurnMap } from './churn-map.ts';
-
-interface Node<Value> {
-  readonly key: string;
-  value: Value;
-  older: Node<Value> | undefined;
-  younger: Node<Value> | undefined;
-}
+import { ChurnMap, type Entry } from './churn-map.ts';
 
 /** Keeps values by key and knows which one was not used for longest. */
-export class LruMap<Value> {
-  private readonly nodes = new ChurnMap<Node<Value>>();
-  private first: Node<Value> | undefined;
-  private last: Node<Value> | undefined;
+export class LruMap<Value> extends ChurnMap<Value> {
+  private first: Entry<Value> | undefined;
+  private last: Entry<Value> | undefined;
 
-  get size(): number {
-    return this.nodes.size;
-  }
-
-  /** Looks without using. */
-  get(key: string): Value | undefined {
-    return this.nodes.get(key)?.value;
-  }
-
-  /** The value, which is now the youngest. */
+  /** The value, which is now the youngest; `get` looks without using. */
   use(key: string): Value | undefined {
-    const node = this.nodes.get(key);
-    if (node === undefined) return undefined;
-    this.unlink(node);
-    this.append(node);
-    return node.value;
+    const entry = this.find(key);
+    if (entry === undefined) return undefined;
+    this.makeYoungest(entry);
+    return entry.value;
   }
 
   /** Puts a value in; it is now the youngest. */
-  set(key: string, value: Value): void {
-    let node = this.nodes.get(key);
-    if (node === undefined) {
-      node = { key, value, older: undefined, younger: undefined };
-      this.nodes.set(key, node);
-    } else {
-      node.value = value;
-      this.unlink(node);
-    }
-    this.append(node);
+  override set(key: string, value: Value): void {
+    this.makeYoungest(this.put(key, value));
   }
 
-  delete(key: string): boolean {
-    const node = this.nodes.get(key);
-    if (node === undefined) return false;
-    this.unlink(node);
-    return this.nodes.delete(key);
+  override delete(key: string): boolean {
+    const entry = this.take(key);
+    if (entry === undefined) return false;
+    this.unlink(entry);
+    return true;
   }
 
   oldest(): readonly [key: string, value: Value] | undefined {
@@ -57,28 +31,31 @@ export class LruMap<Value> {
   }
 
   /** All of them, oldest first. */
-  entries(): (readonly [key: string, value: Value])[] {
-    const found: (readonly [string, Value])[] = [];
-    for (let node = this.first; node !== undefined; node = node.younger) {
-      found.push([node.key, node.value]);
+  override entries(): [key: string, value: Value][] {
+    const found: [string, Value][] = [];
+    for (let entry = this.first; entry !== undefined; entry = entry.younger) {
+      found.push([entry.key, entry.value]);
     }
     return found;
   }
 
-  private append(node: Node<Value>): void {
-    node.older = this.last;
-    if (this.last === undefined) this.first = node;
-    else this.last.younger = node;
-    this.last = node;
+  private makeYoungest(entry: Entry<Value>): void {
+    if (entry === this.last) return;
+    // A new one is in no order yet; of the others only the first has nobody older.
+    if (entry.older !== undefined || entry === this.first) this.unlink(entry);
+    entry.older = this.last;
+    if (this.last === undefined) this.first = entry;
+    else this.last.younger = entry;
+    this.last = entry;
   }
 
   /** What is taken out points to nothing any more; see {@link ChurnMap}. */
-  private unlink(node: Node<Value>): void {
-    if (node.older === undefined) this.first = node.younger;
-    else node.older.younger = node.younger;
-    if (node.younger === undefined) this.last = node.older;
-    else node.younger.older = node.older;
-    node.older = undefined;
-    node.younger = undefined;
+  private unlink(entry: Entry<Value>): void {
+    if (entry.older === undefined) this.first = entry.younger;
+    else entry.older.younger = entry.younger;
+    if (entry.younger === undefined) this.last = entry.older;
+    else entry.younger.older = entry.older;
+    entry.older = undefined;
+    entry.younger = undefined;
   }
 }

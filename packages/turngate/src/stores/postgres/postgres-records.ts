@@ -131,7 +131,8 @@ export class PostgresRecords<Tx> implements RecordStore<Tx> {
     const { id, fingerprint, owner, retentionMs } = claim;
     const keys = idValues(id);
     const own = [...keys, fingerprint, owner, String(retentionMs)];
-    const row = await this.row({ statement, values: [...own, ...values] });
+    const [answer] = await this.driver.run([{ statement, values: [...own, ...values] }]);
+    const row = answer?.rows[0];
     if (row !== undefined) {
       const [result, nowMs] = row as [string, string];
       const record = recordFrom(claim, { state: 'done', result }, Number(nowMs));

@@ -131,23 +131,26 @@ class PgSession implements PostgresSession {
     return this.batch(steps.map(namedStep));
   }
 
-  async batch(steps: readonly sql.Step[]): Promise<SqlAnswer[]> {
+  batch(steps: readonly sql.Step[]): Promise<SqlAnswer[]> {
     const { client } = this;
     if (client.pipeline === true) {
       // Written one after the other without waiting; a failed one fails those behind it.
-      return await settleAll(steps.map((step) => this.single(step)));
+      return settleAll(steps.map((step) => this.single(step)));
     }
-    if (typeof client.connection?.parse !== 'function') {
-      const answers: SqlAnswer[] = []; // pg-native: no wire to write to.
-      for (const step of steps) answers.push(await this.single(step));
-      return answers;
-    }
-    return await new Promise((resolve, reject) => {
+    // pg-native: no wire to write to.
+    if (typeof client.connection?.parse !== 'function') return this.oneByOne(steps);
+    return new Promise((resolve, reject) => {
       const batch = new PgBatch(steps, this.prepare);
       batch.callback = (error, answers) =>
         error === null || error === undefined ? resolve(answers as SqlAnswer[]) : reject(error);
       client.query(batch);
     });
+  }
+
+  private async oneByOne(steps: readonly sql.Step[]): Promise<SqlAnswer[]> {
+    const answers: SqlAnswer[] = [];
+    for (const step of steps) answers.push(await this.single(step));
+    return answers;
   }
 
   inTransaction(): boolean | undefined {
