@@ -138,6 +138,27 @@ for (const [kind, connect] of Object.entries(clientKinds)) {
       }
     });
 
+    it('one of the names failing does not keep the others from being renewed', async () => {
+      const store = await open();
+      const attempts = many(20, 'renewed');
+      await askAll(store, attempts);
+      const admin = ioredis(serverUrl('redis'));
+      const key = new LockKeys(prefix).lock('renewed 7');
+      await admin.del(key);
+      await admin.hset(key, 'some', 'thing');
+      const longer = attempts.map((attempt, i) => ({ ...attempt, leaseMs: 90_000 + i * 1_000 }));
+      const answers = await store.renew(longer);
+      expect(answers).toEqual(attempts.map((_, i) => (i === 7 ? 'expired' : 'ours')));
+      for (const [i, { name }] of attempts.entries()) {
+        if (i === 7) continue;
+        const leftMs = (await store.inspect(name))?.remainingMs ?? 0;
+        expect(leftMs).toBeGreaterThan(85_000 + i * 1_000);
+        expect(leftMs).toBeLessThanOrEqual(90_000 + i * 1_000);
+      }
+      await admin.del(key);
+      await releaseAll(store, attempts);
+    });
+
     it('whoever waits for one of them is served by the release', async () => {
       const [here, there] = [await open(), await open()];
       const holders = many(20, 'served');

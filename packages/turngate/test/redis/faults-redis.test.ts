@@ -112,8 +112,8 @@ for (const [kind, connect] of Object.entries(clientKinds)) {
 
 describe('least privilege', () => {
   const commands =
-    '+ping +hello +auth +info +select +client|setname +evalsha +eval +get +set +getset +exists +del ' +
-    '+pttl +pexpire +time +lindex +lrem +rpush +hset +hget +hdel +hgetall +hvals +publish';
+    '+ping +hello +auth +info +select +client|setname +evalsha +eval +get +set +getset +mget +mset ' +
+    '+exists +del +pttl +pexpire +time +lindex +lrem +rpush +hset +hget +hdel +hgetall +hvals +publish';
 
   async function user(name: string, more: string): Promise<object> {
     const rules = `on >secret resetchannels ~app:* -@all ${commands} ${more}`.split(' ');
@@ -140,9 +140,39 @@ describe('least privilege', () => {
       expect(theirs.capabilities.wakeup).toBe('push');
       expect(await theirs.renew([waiter])).toEqual(['ours']);
       expect(await theirs.release(waiter)).toBe('ours');
+      const many = Array.from({ length: 20 }, (_, i) => attemptAt(`acl ${i}`));
+      const grants = await Promise.all(many.map((attempt) => mine.tryAcquire(attempt)));
+      expect(grants.every(({ kind }) => kind === 'granted')).toBe(true);
+      const answers = await Promise.all(many.map((attempt) => mine.release(attempt)));
+      expect(new Set(answers)).toEqual(new Set(['ours']));
     }
     const keys = await admin.keys('app:tg:*');
     expect(keys.length).toBeGreaterThan(0);
+  });
+
+  it('takes many names of one tick one by one where it may not take them together', async () => {
+    const rights = await user('single', '&app:* -mset');
+    for (const client of [ioredis(server.url, rights), await nodeRedis(server.url, rights)]) {
+      const store = open(client, { prefix: 'app:' });
+      const many = Array.from({ length: 20 }, (_, i) => attemptAt(`single ${i}`));
+      const grants = await Promise.all(many.map((attempt) => store.tryAcquire(attempt)));
+      expect(grants.every(({ kind }) => kind === 'granted')).toBe(true);
+      const answers = await Promise.all(many.map((attempt) => store.release(attempt)));
+      expect(new Set(answers)).toEqual(new Set(['ours']));
+    }
+  });
+
+  it('says what it may not do, and that nothing was done', async () => {
+    const rights = await user('blind', '&app:* -mget');
+    const store = open(ioredis(server.url, rights), { prefix: 'app:' });
+    const attempt = attemptAt('blind');
+    await store.tryAcquire(attempt);
+    await expect(store.renew([attempt])).rejects.toMatchObject({
+      code: 'STORE_UNAVAILABLE',
+      outcome: 'not-applied',
+      message: expect.stringMatching(/refuses .* until its set-up is changed/),
+    });
+    await store.release(attempt);
   });
 
   it('falls back to polling, and says so, where SUBSCRIBE is not allowed', async () => {

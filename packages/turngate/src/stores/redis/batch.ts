@@ -1,5 +1,6 @@
 /** What is asked of many locks within one tick leaves as one command. */
 import type { TurngateError } from '../../core/errors.ts';
+import { nextTurn } from '../../runtime/next-turn.ts';
 import type { RedisDriver, Script } from './driver.ts';
 import { isCrossSlot, redisError } from './redis-error.ts';
 import { runScript } from './run-script.ts';
@@ -77,7 +78,7 @@ export class Batch<Ask, Answer> {
   /** What is asked until then goes with the next write, so that the server has both to do. */
   private awaitWrite(): void {
     this.traffic.unwritten = true;
-    setImmediate(() => {
+    nextTurn(() => {
       this.traffic.unwritten = false;
     });
   }
@@ -87,7 +88,7 @@ export class Batch<Ask, Answer> {
   };
 
   private readonly endTick = (): void => {
-    if (this.traffic.unwritten) setImmediate(setImmediate, this.send);
+    if (this.traffic.unwritten) nextTurn(() => nextTurn(this.send));
     else this.send();
   };
 

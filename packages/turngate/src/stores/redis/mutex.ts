@@ -1,5 +1,6 @@
 /** Try and release of a mutex: with a command of their own, or with others in one. */
 import type { LockAnswer, LockAttempt, LockGrant } from '../../contract/lock-store.ts';
+import { askedText } from './asked.ts';
 import type { BatchKind } from './batch.ts';
 import type { LockKeys } from './keys.ts';
 import { answerOf, toGrant } from './replies.ts';
@@ -26,23 +27,16 @@ export function tries(keys: LockKeys): BatchKind<Try, LockGrant> {
     severalArgs(asks) {
       const { length } = asks;
       const args = new Array<string>(3 * length + 4);
-      const asked: (string | number)[] = [];
-      let lease = 0;
       let fencesMax = 1;
-      asks.forEach(({ attempt: { name, owner, leaseMs, fences = 1 } }, i) => {
+      asks.forEach(({ attempt: { name, fences = 1 } }, i) => {
         const [lock, queue, , fence] = keys.mutex(name);
         args[i + 2] = fence;
         args[i + 2 + length] = queue;
         args[i + 2 + 2 * length] = lock;
-        if (lease !== leaseMs) {
-          lease = leaseMs;
-          asked.push(lease);
-        }
-        asked.push(owner);
         if (fences > fencesMax) fencesMax = fences;
       });
       args[1] = String(3 * length);
-      args[3 * length + 2] = JSON.stringify(asked);
+      args[3 * length + 2] = askedText(asks.map(({ attempt }) => attempt));
       args[3 * length + 3] = String(fencesMax);
       return args;
     },

@@ -6,7 +6,8 @@ const outOfService =
   /\b(READONLY|LOADING|CLUSTERDOWN|TRYAGAIN|MASTERDOWN|OOM|BUSY|MISCONF|NOREPLICAS|CROSSSLOT|MOVED|ASK)\b/;
 
 /** The server refused and will go on refusing until somebody changes the set-up. */
-const misconfigured = /\b(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE)\b|unknown command/i;
+const misconfigured =
+  /\b(NOPERM|NOAUTH|WRONGPASS|WRONGTYPE)\b|unknown command|user executing the script can't/i;
 
 /** Is the script not in this server's cache? The word may stand anywhere in the text. */
 export function isScriptMissing(error: unknown): boolean {

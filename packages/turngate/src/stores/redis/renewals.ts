@@ -1,5 +1,6 @@
 /** Renewal of many locks with few commands. */
 import type { LockAnswer, LockAttempt } from '../../contract/lock-store.ts';
+import { askedText } from './asked.ts';
 import type { RedisDriver, Script } from './driver.ts';
 import { tagOf } from './keys.ts';
 import { isCrossSlot, redisError } from './redis-error.ts';
@@ -27,6 +28,7 @@ export class Renewals {
 
   /** Answers in the order of the attempts. */
   async renew(kind: RenewalKind, attempts: readonly LockAttempt[]): Promise<LockAnswer[]> {
+    if (attempts.length === 0) return [];
     try {
       return await this.send(kind, attempts);
     } catch (error) {
@@ -56,13 +58,8 @@ export class Renewals {
   /** One command. */
   private sendGroup(kind: RenewalKind, group: readonly LockAttempt[]): Promise<LockAnswer[]> {
     const args = ['', String(group.length)];
-    const terms: string[] = [];
-    for (const { name, owner, leaseMs } of group) {
-      args.push(kind.key(name));
-      // As text: Lua would spell a number for each command anew.
-      terms.push(owner, String(leaseMs));
-    }
-    args.push(JSON.stringify(terms));
+    for (const { name } of group) args.push(kind.key(name));
+    args.push(askedText(group));
     return runScript(this.driver, kind.script, args, (digits) => {
       const text = String(digits);
       return group.map((_, i) => answerOf(text[i]));

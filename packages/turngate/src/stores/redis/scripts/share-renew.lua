@@ -1,13 +1,12 @@
 -- Pushes leases of permits out.
 -- KEYS: one hash of shares each
--- ARGV: terms
+-- ARGV: asked
 -- Reply: one digit for each: 0 ours, 1 expired
 -- include: queue
--- terms: JSON text [owner, leaseMs, …], in the order of KEYS; as one argument it costs clients least.
-local terms = cjson.decode(ARGV[1])
+-- include: asked
 local answers = {}
-for i = 1, #KEYS do
-  local owner, lease = terms[2 * i - 1], terms[2 * i]
+for i, owner in ipairs(owners) do
+  local lease = leases[i]
   local mine = redis.call('HGET', KEYS[i], owner)
   local expiry, size = string.match(mine or '', '^(%d+) (%d+ %d+)$')
   if expiry and tonumber(expiry) > now then

@@ -2,7 +2,7 @@
 -- KEYS: fence counter of each, then queue of each, then lock of each
 -- ARGV: asked, fences (the most that one of them takes)
 -- Reply: the fence of all that were taken, then the numbers of those left alone
--- asked: JSON list of owners; a number in it is the leaseMs of those behind it
+-- include: asked
 local call = redis.call
 local count = #KEYS / 3
 local time = call('TIME')
@@ -21,17 +21,11 @@ end
 call('MSET', unpack(counters))
 local waited = call('EXISTS', unpack(KEYS, count + 1, 2 * count)) > 0
 local text = string.format('%016.0f', fence)
-local i, lease = 0, nil
 local reply = { fence }
-for _, owner in ipairs(cjson.decode(ARGV[1])) do
-  if type(owner) == 'number' then
-    lease = string.format('%.0f', owner)
-  else
-    i = i + 1
-    local free = not (waited and call('EXISTS', KEYS[count + i]) == 1)
-    if not (free and call('SET', KEYS[2 * count + i], text .. owner, 'PX', lease, 'NX')) then
-      reply[#reply + 1] = i
-    end
+for i, owner in ipairs(owners) do
+  local free = not (waited and call('EXISTS', KEYS[count + i]) == 1)
+  if not (free and call('SET', KEYS[2 * count + i], text .. owner, 'PX', leases[i], 'NX')) then
+    reply[#reply + 1] = i
   end
 end
 return reply
