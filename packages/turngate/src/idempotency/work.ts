@@ -36,12 +36,14 @@ export function workOf<Tx, Input, Value>(setting: WorkSetting<Tx, Input, Value>)
   return async (tx) => {
     let value: Value;
     const context = new Context(tx, setting);
+    const leave = enter(tx, request);
     try {
-      value = await notNested(tx, request, () => declaration.run(input, context));
+      value = await declaration.run(input, context);
     } catch (error) {
       if (!isRefusal(error)) throw error;
       return encodeChecked(policy, 'refused', error.refusal);
     } finally {
+      leave?.();
       context.end();
     }
     // A lock that is known to be lost is not committed under; a retry takes it anew.
@@ -59,26 +61,21 @@ export function workOf<Tx, Input, Value>(setting: WorkSetting<Tx, Input, Value>)
  */
 const workedOn = new WeakMap<object, Set<string>>();
 
-/** An operation that runs `within` its own transaction with its own key would never end. */
-async function notNested<Value>(
-  tx: unknown,
-  request: Request,
-  run: () => Promise<Value> | Value,
-): Promise<Value> {
+/**
+ * An operation that runs `within` its own transaction with its own key would never end. Returns what
+ * ends the work on the key.
+ */
+function enter(tx: unknown, request: Request): (() => void) | undefined {
   // A store without transactions has none in which this could happen.
-  if (typeof tx !== 'object' || tx === null) return await run();
+  if (typeof tx !== 'object' || tx === null) return undefined;
   const key = recordIdText(request.id);
-  const keys = workedOn.get(tx as object) ?? new Set();
+  const keys = workedOn.get(tx) ?? new Set();
   if (keys.has(key)) {
     const message = `${request.id.operation} was called from its own handler with its own key`;
     throw new TurngateError('OPERATION_NESTED', message);
   }
-  workedOn.set(tx as object, keys.add(key));
-  try {
-    return await run();
-  } finally {
-    keys.delete(key);
-  }
+  workedOn.set(tx, keys.add(key));
+  return () => keys.delete(key);
 }
 
 /** Encoded before commit: what cannot be stored rolls the work back instead of losing its result. */

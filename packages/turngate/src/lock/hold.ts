@@ -35,6 +35,7 @@ export class Turn implements Due {
   readonly attempt: LockAttempt;
   /** The first fence of the grant's block. */
   readonly fence: bigint;
+  /** Rounded down, like the deadline: a whole number needs no object of its own. */
   readonly startMonoMs: number;
   /** Where the next ones of this process wait; undefined for shares and adopted locks. */
   readonly line: TurnHome | undefined;
@@ -65,7 +66,7 @@ export class Turn implements Due {
   ) {
     this.attempt = attempt;
     this.fence = fence;
-    this.startMonoMs = sentMonoMs;
+    this.startMonoMs = Math.floor(sentMonoMs);
     this.renew = renew;
     this.line = line;
   }
@@ -76,7 +77,7 @@ export class Turn implements Due {
    */
   extend(sentMonoMs: number, sentWallMs: number): void {
     const believedMs = beliefMs(this.attempt.leaseMs);
-    this.deadlineMonoMs = sentMonoMs + believedMs;
+    this.deadlineMonoMs = Math.floor(sentMonoMs + believedMs);
     this.deadlineWallMs = sentWallMs + believedMs;
   }
 

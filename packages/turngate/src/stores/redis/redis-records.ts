@@ -11,7 +11,7 @@ import type {
   Work,
   WorkResult,
 } from '../../contract/record-store.ts';
-import { isTurngateError, TurngateError } from '../../core/errors.ts';
+import { TurngateError } from '../../core/errors.ts';
 import { type RecordId, recordIdText } from '../../core/record-id.ts';
 import { DueHeap } from '../../runtime/due-heap.ts';
 import { listened } from '../../runtime/events.ts';
@@ -113,34 +113,27 @@ export class RedisRecords implements RecordStore<undefined> {
     return 0;
   }
 
+  /** By one command of the server itself; servers before 7.0 do not have it in this form. */
   private async claim(key: string, running: string): Promise<string | null> {
+    const { driver } = this.parts;
+    const { needsScript } = this;
     try {
-      const reply = await this.putOrGet(key, running);
+      const reply = needsScript
+        ? await this.run(lua.recordClaimScript, key, [running, this.leaseText])
+        : await driver.command('SET', [key, running, 'PX', this.leaseText, 'NX', 'GET'], key);
       return reply === null || reply === undefined ? null : String(reply);
     } catch (error) {
-      // Claimed or not, nothing was done; a claim of ours that nobody knows of ends with its lease.
-      if (!isTurngateError(error, 'STORE_UNAVAILABLE')) throw error;
-      const { message, retryAfterMs = 1_000 } = error;
-      throw new TurngateError('STORE_UNAVAILABLE', message, {
-        cause: error,
-        outcome: 'not-applied',
-        retryAfterMs,
-      });
-    }
-  }
-
-  /** One command of the server itself; servers before 7.0 do not have it in this form. */
-  private async putOrGet(key: string, running: string): Promise<unknown> {
-    const { driver } = this.parts;
-    if (!this.needsScript) {
-      try {
-        return await driver.command('SET', [key, running, 'PX', this.leaseText, 'NX', 'GET'], key);
-      } catch (error) {
-        if (!isOtherSyntax(error)) throw redisError(error);
+      if (!needsScript && isOtherSyntax(error)) {
         this.needsScript = true;
+        return await this.claim(key, running);
       }
+      const told = redisError(error);
+      if (told.code !== 'STORE_UNAVAILABLE') throw told;
+      // Claimed or not, nothing was done; a claim of ours that nobody knows of ends with its lease.
+      const { message, retryAfterMs = 1_000 } = told;
+      const outcome = 'not-applied';
+      throw new TurngateError('STORE_UNAVAILABLE', message, { cause: told, outcome, retryAfterMs });
     }
-    return await this.run(lua.recordClaimScript, key, [running, this.leaseText]);
   }
 
   /** Until the server answers, or the lease that protects the claim is over anyway. */
