@@ -88,6 +88,7 @@ export class Batch<Ask, Answer> {
   };
 
   private readonly endTick = (): void => {
+    // The client writes in the next turn.
     if (this.traffic.unwritten) nextTurn(() => nextTurn(this.send));
     else this.send();
   };

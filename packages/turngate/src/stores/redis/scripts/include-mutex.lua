@@ -77,12 +77,3 @@ local function release(owner)
   end
   return held and 2 or 1
 end
-
--- The same, and whoever waits is served.
-local function free(owner)
-  local answer = release(owner)
-  if answer ~= 2 then
-    serve(nil)
-  end
-  return answer
-end

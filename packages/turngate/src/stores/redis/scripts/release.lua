@@ -12,4 +12,8 @@ if ours and redis.call('EXISTS', KEYS[2]) == 0 then
 end
 -- include: queue
 -- include: mutex
-return free(ARGV[1])
+local answer = release(ARGV[1])
+if answer ~= 2 then
+  serve(nil)
+end
+return answer
