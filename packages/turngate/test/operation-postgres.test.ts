@@ -2,7 +2,7 @@
 import { createServer } from 'node:net';
 import type pg from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
-import { createGate, type Gate, isTurngateError, refuse } from '../src/index.ts';
+import { createGate, type Gate, isTurngateError, type Operation, refuse } from '../src/index.ts';
 import {
   migrate,
   type PgClientLike,
@@ -245,6 +245,19 @@ describe.skipIf(serverUrl === '')('operations on PostgreSQL', () => {
       expect(await rejection(pay({ key }))).toMatchObject({ code: '23505' });
       await database.admin.query('DELETE FROM once WHERE id = $1', [key]);
       expect((await pay({ key })).replayed).toBe(false);
+    });
+
+    it('its own key again inside its own transaction: OPERATION_NESTED, nothing left', async () => {
+      const { gate } = open();
+      const pay: Operation<PgClientLike, Pay, unknown> = gate.operation(
+        declare(async (input, context): Promise<unknown> => {
+          await write(input, context);
+          return await pay.within(context.tx, input);
+        }),
+      );
+      await rejection(pay({ key }), 'OPERATION_NESTED');
+      expect(await database.lines(key)).toEqual([]);
+      expect((await open().gate.operation(declare())({ key })).replayed).toBe(false);
     });
   });
 
